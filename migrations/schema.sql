@@ -120,8 +120,13 @@ CREATE UNIQUE INDEX tool_uses_by_seq ON tool_uses(session_id, seq);
 
 -- Full-text indexes (ADR/0028). A query looks into all segments of an index; `usermerge` lets a session end merge two
 -- segments of a level.
-CREATE VIRTUAL TABLE text_index USING fts5(title, body, scope, content='', contentless_delete=1, tokenize="porter unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE passage_index USING fts5(text, scope, content='', contentless_delete=1, tokenize="porter unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE tool_index USING fts5(command, description, path, error, scope, content='', contentless_delete=1, tokenize="porter unicode61 remove_diacritics 2");
+
+-- Texts whose passages are to be indexed, at the end of a turn or before a search: row * 4 + kind.
+CREATE TABLE waiting (
+  text INTEGER PRIMARY KEY
+) STRICT;
 
 -- Uuids of spooled events that were stored, so that a line that is drained twice is stored once.
 CREATE TABLE drained (
@@ -367,6 +372,6 @@ CREATE TABLE machines (
   seen_at INTEGER NOT NULL           -- when the last change arrived
 ) STRICT;
 
-INSERT INTO text_index(text_index, rank) VALUES ('usermerge', 2);
+INSERT INTO passage_index(passage_index, rank) VALUES ('usermerge', 2);
 INSERT INTO tool_index(tool_index, rank) VALUES ('usermerge', 2);
 INSERT INTO unit_index(unit_index, rank) VALUES ('usermerge', 2);

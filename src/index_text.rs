@@ -11,7 +11,7 @@ use crate::languages::{has_stems, spelling, stem_terms};
 use crate::text::{is_cjk, split_identifier, words};
 
 /// Version of the index text. It must change whenever [`index_text`] changes its output: the index is then rebuilt.
-pub const INDEX_TEXT_VERSION: i64 = 2;
+pub const INDEX_TEXT_VERSION: i64 = 3;
 
 /// Maximum bytes of a text that are indexed.
 const LIMIT: usize = 8 * 1024;

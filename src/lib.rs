@@ -23,6 +23,7 @@
 pub mod archive;
 pub mod cli;
 pub mod command_kind;
+pub mod commit_message;
 pub mod config;
 pub mod diagnosis;
 pub mod distil;
@@ -43,6 +44,7 @@ mod lookup;
 #[cfg(feature = "mcp")]
 mod mcp;
 pub mod model;
+pub mod passages;
 pub mod platforms;
 #[cfg(feature = "team")]
 pub mod postgres;

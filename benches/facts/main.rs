@@ -10,6 +10,7 @@
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
 
+mod asked;
 mod baselines;
 mod fit;
 mod projects;
@@ -56,6 +57,12 @@ fn main() {
     println!("drawing the memories of a unit with {tools} tool uses takes {ms:.1} ms");
     row(&mut table, "nmem", score(labels, &databases.kept, &databases.named));
     let weights = fit::by_others(&projects, stories, None);
+    let path = |name: &str| args.iter().position(|arg| arg == name).and_then(|at| args.get(at + 1)).map(Path::new);
+    let asked = asked::run(&projects, &weights, path("--keep"), path("--grades"));
+    if args.iter().any(|arg| arg == "--asked") {
+        println!("\n{}", json!({"bench": "facts", "measured": true, "asked": asked}));
+        return;
+    }
     let by_others = Drawn::new(stories, &weights);
     let chosen = |id: &String| vec![Kept { text: fit::chosen(&stories[id], &weights[id]), ..Kept::default() }];
     let chosen = labels.keys().map(|id| (id.clone(), chosen(id))).collect();

@@ -1,6 +1,6 @@
 //! The labelled projects.
 
-use super::score::Labels;
+use super::score::{Fact, Labels};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,6 +30,11 @@ impl Project {
             Some(Project { name, sessions: data.join(sessions), labels: serde_json::from_str(&labels).unwrap() })
         };
         PROJECTS.into_iter().filter_map(of).collect()
+    }
+
+    /// The labelled facts.
+    pub fn facts(&self) -> impl Iterator<Item = &Fact> {
+        self.labels.values().flat_map(|labels| &labels.facts)
     }
 
     /// The sessions by id, as `queries.json` describes them.

@@ -17,6 +17,7 @@
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
 
+#[expect(dead_code, reason = "the bench of facts uses the rest")]
 #[path = "../facts/projects.rs"]
 mod projects;
 #[path = "../facts/score.rs"]

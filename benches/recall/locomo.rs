@@ -2,10 +2,10 @@
 //! its dated sessions a session, each turn a prompt; the questions go through `nmem search`'s own way.
 
 use nmem::model::{Event, EventKind, Filter, HitKind, Platform, ProjectId};
+use nmem::recall::search;
 use nmem::redact::Redactor;
 use nmem::replay::ScratchStore;
 use nmem::store::Store;
-use nmem::store::query::Query;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -30,11 +30,12 @@ pub fn run(folder: &Path) -> Value {
     let (mut turns, mut sessions) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for (at, conversation) in data.as_array().unwrap().iter().enumerate() {
         let ids = send(&mut store, at, &conversation["conversation"]);
+        store.index_waiting(usize::MAX, &mut |_| ()).unwrap();
         let filter = Filter { scope: nmem::model::SearchScope::of(at as i64 + 1), ..Filter::default() };
         for question in conversation["qa"].as_array().unwrap() {
             let evidence: Vec<&str> = question["evidence"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-            let query = Query::parse(question["question"].as_str().unwrap());
-            let hits = store.search(&query, &[HitKind::Prompt], &filter, 400).unwrap();
+            let question = question["question"].as_str().unwrap();
+            let hits = search(&store, question, &[HitKind::Prompt], &filter, 400, &|_| None).unwrap().hits;
             let found: Vec<&str> = hits.iter().map(|hit| ids[hit.id as usize - 1].as_str()).collect();
             let mut of: Vec<&str> = found.iter().map(|id| session(id)).collect();
             let mut seen = std::collections::HashSet::new();

@@ -76,6 +76,8 @@ pub fn open(config: &Config) -> Result<Option<Store>> {
             Err(error) => output::warn(&format!("stored texts were not checked for secrets: {error:#}")),
         }
     }
+    let progress = output::Progress::begin();
+    persist::index_waiting(files, &store, PERSON_WAIT, &mut |done| progress.say(&format!("indexing text {done}")));
     Ok(Some(store))
 }
 

@@ -7,9 +7,9 @@ use crate::distil::embed;
 use crate::domains;
 use crate::error::UserError;
 use crate::index_text::query_terms;
-use crate::model::{DECISION_TYPES, Filter, Hit, HitKind, LESSON_TYPES, MemoryKind, Platform, TASK_KINDS};
+use crate::model::{DECISION_TYPES, Filter, Grade, HitKind, LESSON_TYPES, MemoryKind, Platform, TASK_KINDS};
 use crate::project;
-use crate::recall;
+use crate::recall::{self, Searched};
 use crate::render::clean::line;
 use crate::render::{results, time};
 use crate::runtime::redactor;
@@ -55,10 +55,10 @@ pub struct SearchArguments {
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// Search all projects
-    #[arg(long)]
+    #[arg(long, visible_alias = "all-projects")]
     all: bool,
     /// Results to show; 0 for all
-    #[arg(long, default_value_t = 10, value_name = "N")]
+    #[arg(short = 'n', long, default_value_t = 10, value_name = "N")]
     limit: usize,
     /// Output format
     #[arg(long, value_enum, default_value_t = SearchFormat::Text)]
@@ -138,7 +138,10 @@ pub fn with_negations(args: Vec<OsString>) -> Vec<OsString> {
     };
     let negated = |arg: &OsString| {
         let word = arg.to_str()?.strip_prefix('-')?;
-        let is_word = !word.is_empty() && !word.starts_with('-') && word != "h";
+        // A single letter is an option, with or without its value: `-n 5`, `-n5`.
+        let (first, rest) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
+        let is_option = first.is_ascii() && rest.bytes().all(|b| b.is_ascii_digit());
+        let is_word = !word.is_empty() && !word.starts_with('-') && !is_option;
         is_word.then(|| OsString::from(format!("--not={word}")))
     };
     let mut plain = false;
@@ -190,6 +193,7 @@ pub fn run(args: &SearchArguments) -> Result<()> {
         kind_type: args.kind_type.clone(),
         concept: args.concept.clone(),
         memories: memories(args),
+        without_session: None,
     };
     let text = query(args);
     if args.query.is_empty() && !args.unwanted.is_empty() {
@@ -200,15 +204,23 @@ pub fn run(args: &SearchArguments) -> Result<()> {
         let redactor = redactor(&config).ok().filter(|_| config.embeddings.destination().is_some())?;
         embed::of_text(&config, &redactor, text, embed::FOR_A_PERSON)
     };
-    let found = recall::search(&store, &text, &args.query.join(" "), &kinds(args), &filter, limit, &embedding)?;
+    let found = recall::search(&store, &text, &kinds(args), &filter, limit, &embedding)?;
     if let Some(corrected) = found.corrected.as_ref().filter(|_| !json) {
         output::warn(&format!("no results for {}; showing results for {corrected}", Query::parse(&text).sought()));
     }
-    print(args, &found.hits, &query_terms(&args.query.join(" ")), json, filter.scope.projects.len() != 1)?;
-    if !json && found.total == 0 {
+    if found.grade == Some(Grade::Weak) && !json {
+        output::say(output::style().faint(results::WEAK).as_str())?;
+    }
+    let all_projects = filter.scope.projects.len() != 1;
+    print(args, &found, &query_terms(&args.query.join(" ")), json, all_projects)?;
+    if json && found.hits.is_empty() && found.grade.is_some() {
+        output::print(&results::nothing_json().to_string())?;
+    } else if !json && found.total == 0 {
         let is_about_calls = filter.file.is_some() || args.kind.iter().any(|kind| kind.hit() == HitKind::Tool);
         let gone = if is_about_calls { store.tool_uses_gone_until(&filter.scope)? } else { None };
-        output::warn(&format!("nothing found{}", results::not_kept(gone)));
+        let sought = if args.query.is_empty() { String::new() } else { format!(" for {}", Query::parse(&text).sought()) };
+        let help = if all_projects { "" } else { "; --all searches all projects" };
+        output::warn(&format!("nothing found{sought}{}{help}", results::not_kept(gone)));
     } else if !json && found.total > limit {
         let at_least = if found.is_open_ended { " or more" } else { "" };
         output::warn(&format!("{limit} of {}{at_least}; --limit 0 for all", found.total));
@@ -252,11 +264,11 @@ fn path(file: &str, args: &SearchArguments, config: &config::Config) -> Result<S
     Ok(if is_path { project::relative(file, folder.to_str(), config.home.as_deref()) } else { file.to_string() })
 }
 
-fn print(args: &SearchArguments, found: &[Hit], words: &[String], json: bool, all: bool) -> Result<()> {
+fn print(args: &SearchArguments, found: &Searched, words: &[String], json: bool, all: bool) -> Result<()> {
     let style = output::style();
-    for hit in found {
+    for hit in &found.hits {
         let text = match args.format {
-            _ if json => results::json(hit, words).to_string(),
+            _ if json => results::graded_json(hit, words, found.grade).to_string(),
             SearchFormat::Full => results::full(hit, words, style, all),
             SearchFormat::Md => results::markdown(hit, words),
             SearchFormat::Text | SearchFormat::Json => results::text(hit, words, style, all),

@@ -23,9 +23,12 @@ impl ScoreWeights {
         ScoreWeights { bias: statement_weights::BIAS, of: statement_weights::WEIGHTS }
     }
 
+    fn log_odds(&self, features: &Features) -> f32 {
+        self.bias + self.of.iter().zip(features).map(|(weight, value)| weight * value).sum::<f32>()
+    }
+
     fn probability(&self, features: &Features) -> f32 {
-        let sum: f32 = self.of.iter().zip(features).map(|(weight, value)| weight * value).sum();
-        1.0 / (1.0 + (-(self.bias + sum)).exp())
+        1.0 / (1.0 + (-self.log_odds(features)).exp())
     }
 }
 
@@ -70,6 +73,31 @@ fn is_momentary(text: &str) -> bool {
     let lower = text.to_lowercase();
     let is_check = || has_word_of(CHECKS, &lower) && !lower.contains("now ") && !has_word_of(REASONS, &lower);
     text.len() < LONG && (is_check() || has_word_of(COMMITS, &lower))
+}
+
+/// Scores passages by their statements alone, without the unit around them.
+#[derive(Debug)]
+pub struct PassageScorer {
+    lexicon: Lexicon,
+    weights: ScoreWeights,
+    turn: [TurnFacts; 1],
+}
+
+impl PassageScorer {
+    /// Log-odds of a passage without a statement.
+    const NOTHING: f32 = -2.0;
+
+    pub fn new(weights: ScoreWeights) -> PassageScorer {
+        PassageScorer { lexicon: Lexicon::compiled(), weights, turn: [TurnFacts { edits: 1, ..TurnFacts::default() }] }
+    }
+
+    /// Log-odds that a later session needs the passage: those of its best statement.
+    pub fn worth(&self, passage: &str) -> f32 {
+        let statements = turns::statements_of_passage(passage);
+        let all = features(&statements, &self.turn, &self.lexicon);
+        let stated = statements.iter().zip(&all).filter(|(one, _)| one.form != StatementForm::Heading);
+        stated.map(|(_, features)| self.weights.log_odds(features)).reduce(f32::max).unwrap_or(Self::NOTHING)
+    }
 }
 
 /// The statements of a unit, scored.

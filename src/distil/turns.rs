@@ -1,7 +1,7 @@
 //! Turns of a unit (a prompt, its tool uses, the closing message), their statements, and the facts that the score uses.
 
-use super::commits;
 use super::statements::{self, Statement, StatementForm, Words, has_word_of, is_one_of, own_sentences, plain};
+use crate::commit_message::commit_message;
 use crate::languages::{self, in_english};
 use crate::model::{Domain, Kind, PromptKind, PromptRow, Source, ToolUseRow, UnitStory};
 use crate::prompt_injection::orders;
@@ -279,7 +279,7 @@ pub fn unit_statements(turns: &[Turn]) -> Vec<UnitStatement> {
             if commit(tool).is_none() {
                 continue;
             }
-            if let Some(message) = tool.content.as_deref().and_then(commits::commit_message) {
+            if let Some(message) = tool.content.as_deref().and_then(commit_message) {
                 add(&mut all, statements::statements(&message), Speaker::Commit, at, Source::ToolUse(tool.id), &message);
             }
         }
@@ -288,6 +288,13 @@ pub fn unit_statements(turns: &[Turn]) -> Vec<UnitStatement> {
             add(&mut all, statements, Speaker::Agent, at, Source::Prompt(closing.id), &closing.text);
         }
     }
+    all
+}
+
+/// The statements of a part of an agent's message.
+pub fn statements_of_passage(text: &str) -> Vec<UnitStatement> {
+    let mut all = Vec::new();
+    add(&mut all, statements::statements(text), Speaker::Agent, 0, Source::Prompt(0), text);
     all
 }
 
@@ -330,7 +337,7 @@ pub fn words_of_code(line: &str) -> HashSet<String> {
 const BEGINNING: usize = 80;
 
 /// Facts about a turn.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TurnFacts {
     /// Number of edits of project files.
     pub edits: usize,

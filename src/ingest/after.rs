@@ -31,11 +31,27 @@ const CAUGHT_UP: usize = 2;
 pub fn distil(run: &Run, persisted: &mut Persisted, events: &[Clean<Event>]) {
     let Persisted::Stored(store) = persisted else { return };
     by_rules(run, store, events);
+    index(run, store, events);
     let [event] = events else { return };
     if run.caller != Caller::History && matches!(event.what, EventKind::TurnEnded { error: None, .. }) {
         let ignored = run.config.ignored();
         llm_at_stop(run.config, &distiller(run, &ignored), store, event);
         embed_at_stop(run.config, run.redactor, store, event, run.now);
+        index(run, store, events);
+    }
+}
+
+/// Maximum texts to index at a turn's end: more than a turn adds.
+const INDEXED: usize = 200;
+
+/// Indexes the texts that the turn has added, so that no search has to.
+fn index(run: &Run, store: &mut Store, events: &[Clean<Event>]) {
+    let most = if run.caller == Caller::Hook { INDEXED } else { usize::MAX };
+    if run.distils
+        && events.iter().any(|event| is_due(run, event))
+        && let Err(error) = store.index_waiting(most, &mut |_| ())
+    {
+        log_error(&format!("texts were not indexed: {error:#}"));
     }
 }
 

@@ -4,7 +4,7 @@
 use super::complete;
 use super::run::{self, Caller, Run};
 use crate::command_kind;
-use crate::model::{BackgroundEnd, ClosedBy, Event, EventKind, Millis, ProjectId, StartSource, ToolUse, UserAnswer};
+use crate::model::{BackgroundEnd, ClosedBy, Event, EventKind, Files, Millis, ProjectId, StartSource, ToolUse, UserAnswer};
 use crate::redact::Clean;
 use crate::runtime::log_error;
 use crate::segmentation::{self, StepRow, StoredToolUse, is_due};
@@ -12,6 +12,7 @@ use crate::store::events::{StoredSession, TranscriptRead};
 use crate::store::{self, HOOK_WAIT, PERSON_WAIT, Store, Tx, spool};
 use anyhow::{Context, Result, anyhow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 /// Location of the events after this step. There is one value per process, so its size does not matter.
 #[derive(Debug)]
@@ -173,7 +174,24 @@ pub fn reader(run: &Run) -> Result<Option<Store>> {
         let drained = Store::open(files, HOOK_WAIT).and_then(|mut store| drain(run, &mut store));
         drained.unwrap_or_else(|error| log_error(&format!("waiting events could not be stored: {error:#}")));
     }
-    Store::open_to_read(files, PERSON_WAIT)
+    let store = Store::open_to_read(files, PERSON_WAIT)?;
+    if let Some(store) = &store {
+        index_waiting(files, store, HOOK_WAIT, &mut |_| ());
+    }
+    Ok(store)
+}
+
+/// Indexes the texts that wait, before a search; what cannot be indexed, because the database is locked or read-only, is
+/// not found. `progress` receives the number of texts done.
+pub fn index_waiting(files: &Files, store: &Store, wait: Duration, progress: &mut dyn FnMut(usize)) {
+    let index = || match store.is_any_waiting()? {
+        true => Store::open(files, wait)?.index_waiting(usize::MAX, progress).map(drop),
+        false => Ok(()),
+    };
+    let mut index = index;
+    if let Err(error) = index() {
+        log_error(&format!("waiting texts could not be indexed: {error:#}"));
+    }
 }
 
 /// Stores the events that wait in the spool.

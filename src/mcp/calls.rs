@@ -77,7 +77,7 @@ impl CallContext {
             self.config.embeddings.destination()?;
             embed::of_text(&self.config, &self.redactor, text, embed::FOR_A_PERSON)
         };
-        let found = recall::search(store, text, text, &kinds, &filter, MAX_HITS, &embedding)?;
+        let found = recall::search(store, text, &kinds, &filter, MAX_HITS, &embedding)?;
         let words = query_terms(text);
         let item = |hit| {
             let json = results::json(hit, &words);

@@ -4,6 +4,7 @@ use super::texts::each_text;
 use super::{Client, CommandKind, Kind, Limit, MemoryKind, MemoryRow, Millis, Platform, Task, Texts, UnitRow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 
 /// Facts about a repository, read from its files (`repo_metadata` of the RAD memory specification).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -228,10 +229,12 @@ pub struct Filter {
     pub concept: Option<String>,
     /// Memory kinds; empty: all.
     pub memories: Vec<MemoryKind>,
+    /// The agent's id of a session to leave out: the one that asks.
+    pub without_session: Option<String>,
 }
 
 /// Kind of a search hit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HitKind {
     Memory,
     /// A work unit.
@@ -250,6 +253,100 @@ impl HitKind {
         }
     }
 }
+
+/// Kind of text that has passages in the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextKind {
+    /// A prompt or a closing message.
+    Message,
+    Memory,
+    /// The message of a commit, under its tool use.
+    Commit,
+    /// The title of a unit.
+    Unit,
+}
+
+impl TextKind {
+    pub const ALL: [TextKind; 4] = [TextKind::Message, TextKind::Memory, TextKind::Commit, TextKind::Unit];
+
+    /// The kind of a hit in such a text.
+    pub fn hit(self) -> HitKind {
+        match self {
+            TextKind::Message => HitKind::Prompt,
+            TextKind::Memory => HitKind::Memory,
+            TextKind::Commit => HitKind::Tool,
+            TextKind::Unit => HitKind::Unit,
+        }
+    }
+}
+
+/// A text that has passages: its kind and its row, as `row * 4 + kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TextId(pub i64);
+
+impl TextId {
+    pub fn new(kind: TextKind, row: i64) -> TextId {
+        TextId(row * TextKind::ALL.len() as i64 + kind as i64)
+    }
+
+    pub fn kind(self) -> TextKind {
+        TextKind::ALL[(self.0 % TextKind::ALL.len() as i64) as usize]
+    }
+
+    pub fn row(self) -> i64 {
+        self.0 / TextKind::ALL.len() as i64
+    }
+}
+
+/// A passage of a text, as `text * 64 + number`: the row of the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PassageId(pub i64);
+
+impl PassageId {
+    /// Maximum passages of a text.
+    pub const MAX: usize = 64;
+
+    pub fn new(text: TextId, number: usize) -> PassageId {
+        PassageId(text.0 * PassageId::MAX as i64 + number as i64)
+    }
+
+    pub fn text(self) -> TextId {
+        TextId(self.0 / PassageId::MAX as i64)
+    }
+
+    /// Its number in its text, from 0.
+    pub fn number(self) -> usize {
+        (self.0 % PassageId::MAX as i64) as usize
+    }
+}
+
+/// A message of a session, as ranking needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageSize {
+    pub text: TextId,
+    pub bytes: usize,
+}
+
+/// The sessions of some texts.
+#[derive(Clone, Debug, Default)]
+pub struct SessionsAround {
+    /// The messages of each session, in order.
+    pub sessions: Vec<Vec<MessageSize>>,
+    /// Index of a text's session.
+    pub of: HashMap<TextId, usize>,
+}
+
+spelled! {
+/// The fit of an answer to its question.
+Grade, default None {
+    Strong = "strong",
+    Weak = "weak",
+    None = "none",
+}
+}
+
+/// Passages with a word, with their BM25 scores.
+pub type WithWord = HashMap<PassageId, f64>;
 
 /// A search hit.
 #[derive(Clone, Debug)]
@@ -276,7 +373,7 @@ pub struct Hit {
     pub made_by: Option<String>,
     /// `prompt`, `tool`, or the memory's kind.
     pub name: String,
-    /// The statements that best answer the query, if the query had words.
+    /// The passage that matches, if the query had words.
     pub passage: Option<String>,
     /// Higher is better; comparable within one search only.
     pub score: f64,

@@ -11,7 +11,6 @@ use crate::redact::Clean;
 use crate::render::session_start::{for_agent, token_stats};
 use crate::render::{memory_text, results, time};
 use crate::store::memory_rows::{MemoryScope, Recorded};
-use crate::store::query::Query;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -294,7 +293,7 @@ pub fn search(context: &RequestContext, request: Request) -> Result<Value, Proto
         },
         ..Filter::default()
     };
-    let found: Vec<Hit> = store.search(&Query::parse(text), &kinds, &filter, limit)?;
+    let found: Vec<Hit> = recall::search(&store, text, &kinds, &filter, limit, &|_| None)?.hits;
     let words = crate::index_text::query_terms(text);
     let entry = |hit: &Hit| if as_lines { Value::from(results::markdown(hit, &words)) } else { results::json(hit, &words) };
     let results: Vec<Value> = found.iter().map(entry).collect();

@@ -1,7 +1,8 @@
-//! Ranking without I/O: `terms` (words of a request), `route` (fusion of rankings, passages), `contradiction`
-//! (memories that contradict each other).
+//! Ranking without I/O: `terms` (words of a request), `passage_score` (by words), `route` (units: fusion of rankings),
+//! `contradiction` (memories that contradict each other).
 
 mod contradiction;
+pub mod passage_score;
 mod route;
 mod terms;
 

@@ -1,10 +1,10 @@
 //! Use case: selects memories for a moment. Files: `start` (session start), `during_session` (prompts, files,
-//! subagents), `ranked` (units for a request or task), `hits` (search), `errors` (past errors and forms of commands),
-//! `related_knowledge`, `stale` (files changed since).
+//! subagents), `passage_search` (passages for a question, and their grade), `ranked` (units for a request or task), `errors` (past
+//! errors and forms of commands), `related_knowledge`, `stale` (files changed since).
 
 mod during_session;
 mod errors;
-mod hits;
+pub mod passage_search;
 mod ranked;
 pub mod related_knowledge;
 mod stale;
@@ -12,10 +12,10 @@ mod start;
 
 pub use during_session::{AtPrompt, Prompt, at_file, at_prompt, at_subagent};
 pub use errors::{command_forms, past_errors};
-pub use hits::{Searched, overviews, search};
+pub use passage_search::{Searched, search};
 pub use ranked::{CurrentTask, RecallQuery, for_new_session, for_session_above, for_task, ranked, ranked_by};
 pub use stale::stale;
-pub use start::{SessionContext, at_start, below, cleared, session_state};
+pub use start::{SessionContext, at_start, below, cleared, overviews, session_state};
 
 #[cfg(test)]
 mod tests {

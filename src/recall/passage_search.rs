@@ -1,237 +1,442 @@
-//! Search: ranked hits, and overviews of sessions.
+//! Answers a question: passages, best first, and their grade.
 
-use crate::distil::statements::sentences;
-use crate::model::Maker;
-use crate::model::{
-    Filter, Hit, HitKind, Millis, PromptKind, PromptRow, SessionOverview, SessionRow, SessionStatus, TurnOverview, UnitOverview,
-    Vector,
-};
-use crate::project::client;
+use crate::distil::score::{PassageScorer, ScoreWeights};
+use crate::index_text::query_terms;
+use crate::model::{Filter, Grade, Hit, HitKind, Maker, PassageId, TextKind, Vector};
 use crate::rank;
+use crate::rank::passage_score::{LOOKED_AT, best_alone, in_context, raise_common_words, rarity};
 use crate::store::Store;
+use crate::store::passage_index::PassagesByWord;
 use crate::store::query::Query;
+use crate::text::{files_named, is_stop_word};
 use anyhow::Result;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-/// Weights for the scores of prompts and of answers: a person who searches already knows the question.
-const ASKED: f64 = 0.6;
-const ANSWERED: f64 = 1.2;
-/// Number of hits whose passages are compared.
+/// Number of passages that are read and compared.
 const COMPARED: usize = 60;
-/// Maximum characters of a passage.
-const PASSAGE: usize = 240;
-/// Minimum share of a message's words that a memory must have to replace it.
-const SAME: f64 = 0.7;
+/// Maximum tool uses to count beyond those shown; each costs a few microseconds.
+const COUNTED: usize = 100;
 
-/// The constant k of the paper.
+/// Shares of the best score that the source of a passage adds to its own (ADR/0062).
+const WORTH: f64 = 0.058;
+const MEMORY: f64 = 0.17;
+/// A person who searches knows their own question, and what was pasted or planned less than what came of it.
+const ASKED: f64 = -0.058;
+const PASTED: f64 = -0.077;
+/// Bytes of a prompt from which it is pasted, or a plan.
+const LONG_PROMPT: usize = 1200;
+/// Log-odds of a memory: rules have chosen it.
+const CHOSEN: f64 = 0.5;
+/// Minimum share of a passage's words that another one must have to replace it.
+const SAME: f64 = 0.5;
+/// Words of a passage that is not short.
+const SHORT: usize = 8;
+
+/// The constant k of reciprocal rank fusion.
 const K: f64 = 60.0;
 /// Number of nearest memories by embedding.
 const NEAR: usize = 30;
-
-/// Maximum hits to count beyond those shown; each costs a few microseconds.
-const COUNTED: usize = 100;
 
 /// Result of a search.
 #[derive(Debug, Default)]
 pub struct Searched {
     /// Best first.
     pub hits: Vec<Hit>,
+    /// The grade of the answer; `None` for a list without words.
+    pub grade: Option<Grade>,
     /// Number of matches, and whether there may be more.
     pub total: usize,
     pub is_open_ended: bool,
     /// The query with corrected spelling, if only that had results.
     pub corrected: Option<String>,
+    /// Measurements behind the grade.
+    pub asked: AnswerMeasures,
 }
 
+/// Computes the embedding of a text, with the model's name.
+pub type Embed<'a> = &'a dyn Fn(&str) -> Option<(String, Vector)>;
+
 /// Searches by words, then by words with corrected spelling, and by embedding if a model answers; returns at most
-/// `limit` hits. `text` is a query with operators, `request` its words as typed.
-pub fn search(
+/// `limit` hits. Tool uses come after all passages. `text` is a query with operators.
+pub fn search(store: &Store, text: &str, kinds: &[HitKind], filter: &Filter, limit: usize, embed: Embed) -> Result<Searched> {
+    let found = search_by(store, text, kinds, filter, limit, embed, ScoreWeights::fitted())?;
+    // A wrong answer is worse than none.
+    Ok(if found.grade == Some(Grade::None) { Searched { hits: Vec::new(), total: 0, ..found } } else { found })
+}
+
+/// The same with other weights of statements, and with the hits of an answer that is none, for benchmarks.
+pub fn search_by(
     store: &Store,
     text: &str,
-    request: &str,
     kinds: &[HitKind],
     filter: &Filter,
     limit: usize,
-    embedding: &dyn Fn(&str) -> Option<(String, Vector)>,
+    embed: Embed,
+    weights: ScoreWeights,
 ) -> Result<Searched> {
     let query = Query::parse(text);
-    let most = limit.max(COUNTED);
-    let mut found = store.search(&query, kinds, filter, most)?;
-    let mut corrected = None;
-    if found.is_empty()
+    if query.is_empty() {
+        let hits = store.newest_hits(kinds, filter, limit.max(COUNTED))?;
+        let (total, is_open_ended) = (hits.len(), hits.len() >= COUNTED);
+        return Ok(Searched { hits: hits.into_iter().take(limit).collect(), total, is_open_ended, ..Searched::default() });
+    }
+    let named = files_named(text);
+    if !named.is_empty() && !store.knows_any_file(&named)? {
+        return Ok(Searched { grade: Some(Grade::None), ..Searched::default() });
+    }
+    let mut searched = by_words(store, &query, kinds, filter, limit, embed(text), &weights)?;
+    if searched.hits.is_empty()
         && let Some(nearest) = store.corrected(&query)?
     {
-        found = store.search(&nearest, kinds, filter, most)?;
-        corrected = (!found.is_empty()).then(|| nearest.sought());
+        searched = by_words(store, &nearest, kinds, filter, limit, None, &weights)?;
+        searched.corrected = (!searched.hits.is_empty()).then(|| nearest.sought());
     }
-    if !text.is_empty()
-        && kinds.contains(&HitKind::Memory)
-        && let Some((model, vector)) = embedding(text)
-    {
-        found = with_meaning(store, found, filter, &model, &vector, most)?;
-    }
-    let mut hits = refined(request, found, limit);
-    let total = hits.len();
-    hits.truncate(limit);
-    Ok(Searched { hits, total, is_open_ended: total >= COUNTED, corrected })
+    Ok(searched)
 }
 
-/// Merges the nearest memories into full-text hits, at most `limit`.
-fn with_meaning(store: &Store, found: Vec<Hit>, filter: &Filter, model: &str, vector: &Vector, limit: usize) -> Result<Vec<Hit>> {
+fn by_words(
+    store: &Store,
+    query: &Query,
+    kinds: &[HitKind],
+    filter: &Filter,
+    limit: usize,
+    embedding: Option<(String, Vector)>,
+    weights: &ScoreWeights,
+) -> Result<Searched> {
+    let (mut found, by_word) = passages(store, query, kinds, filter, limit.max(COMPARED))?;
+    let scorer = PassageScorer::new(weights.clone());
+    let best = found.first().map_or(0.0, |(_, hit)| hit.score);
+    for (id, hit) in &mut found {
+        hit.score += best * adds(&scorer, *id, hit);
+    }
+    sort(&mut found);
+    let asked = AnswerMeasures::new(query, &by_word, &found);
+    if kinds.contains(&HitKind::Memory)
+        && let Some((model, vector)) = embedding
+    {
+        found = with_meaning(store, found, filter, &model, &vector)?;
+    }
+    prefer_memories(&mut found);
+    sort(&mut found);
+    titles_first(&query.terms(), &mut found);
+    let found = without_repeated(found);
+    let mut hits: Vec<Hit> = found.into_iter().map(|(_, hit)| hit).collect();
+    if kinds.contains(&HitKind::Tool) && hits.len() < limit.max(COUNTED) {
+        let is_known = |tool: &Hit| hits.iter().any(|hit| hit.kind == HitKind::Tool && hit.id == tool.id);
+        let mut tools = store.tool_uses_with(query, filter, limit.max(COUNTED))?;
+        tools.retain(|tool| !is_known(tool));
+        hits.extend(tools);
+    }
+    let grade = grade(&asked, &hits);
+    let total = hits.len();
+    hits.truncate(limit);
+    Ok(Searched { hits, grade: Some(grade), total, is_open_ended: total >= COUNTED, corrected: None, asked })
+}
+
+type Found = Vec<(PassageId, Hit)>;
+
+/// Passages with words of a query, best first.
+fn passages(store: &Store, query: &Query, kinds: &[HitKind], filter: &Filter, limit: usize) -> Result<(Found, PassagesByWord)> {
+    let texts: Vec<TextKind> = TextKind::ALL.into_iter().filter(|text| kinds.contains(&text.hit())).collect();
+    // A search for tool uses alone finds commits by their commands.
+    if texts.iter().all(|text| *text == TextKind::Commit) {
+        return Ok(Default::default());
+    }
+    let mut by_word = store.passages_by_word(query, &texts, &filter.scope)?;
+    let rarities = by_word.rarities();
+    raise_common_words(&mut by_word.by_word, &rarities);
+    let mut alone = best_alone(&by_word.by_word);
+    alone.truncate(LOOKED_AT.max(limit));
+    let mut around: Vec<_> = alone.iter().map(|(id, _)| id.text()).collect();
+    around.dedup();
+    let ranked = in_context(&by_word.by_word, &alone, &store.sessions_around(&around)?);
+    Ok((store.passages_as_hits(&ranked, filter, limit)?, by_word))
+}
+
+/// The share of the best score that the source of a passage adds.
+fn adds(scorer: &PassageScorer, id: PassageId, hit: &Hit) -> f64 {
+    let passage = hit.passage.as_deref().unwrap_or_default();
+    match id.text().kind() {
+        TextKind::Memory => {
+            let trust = hit.made_by.clone().map_or(1.0, |by| Maker::from(by).trust().factor());
+            WORTH * CHOSEN + MEMORY * trust
+        }
+        TextKind::Unit => WORTH * CHOSEN,
+        TextKind::Commit => WORTH * f64::from(scorer.worth(passage)),
+        TextKind::Message if hit.what == "user" => {
+            let pasted = if hit.text.len() >= LONG_PROMPT { PASTED } else { 0.0 };
+            WORTH * f64::from(scorer.worth(passage)) + ASKED + pasted
+        }
+        TextKind::Message => WORTH * f64::from(scorer.worth(passage)),
+    }
+}
+
+/// Merges the nearest memories into the passages.
+fn with_meaning(store: &Store, mut found: Found, filter: &Filter, model: &str, vector: &Vector) -> Result<Found> {
     if filter.scope.is_all() {
         return Ok(found);
     }
-    let mut ranked: Vec<(i64, f64)> = Vec::new();
+    let mut ranked: Vec<(PassageId, f64)> = Vec::new();
     for project in &filter.scope.projects {
         let near = store.nearest_memories(*project, model, vector, NEAR)?;
-        ranked.extend(near.memories.iter().filter_map(|(id, cosine)| Some((*id, near.stands_out(*cosine)?))));
+        let passage = |id: i64| PassageId::new(crate::model::TextId::new(TextKind::Memory, id), 0);
+        ranked.extend(near.memories.iter().filter_map(|(id, cosine)| Some((passage(*id), near.stands_out(*cosine)?))));
     }
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let near = store.memories_as_hits(&ranked, filter)?;
-    let mut all: Vec<Hit> = Vec::new();
+    sort(&mut found);
+    let near = store.passages_as_hits(&ranked, filter, NEAR)?;
+    let mut all: Found = Vec::new();
     for list in [found, near] {
-        for (rank, hit) in list.into_iter().enumerate() {
+        for (rank, (id, hit)) in list.into_iter().enumerate() {
             let adds = 1.0 / (K + rank as f64 + 1.0);
-            match all.iter_mut().find(|known| known.kind == hit.kind && known.id == hit.id) {
-                Some(known) => known.score += adds,
-                None => all.push(Hit { score: adds, ..hit }),
+            match all.iter_mut().find(|(known, _)| *known == id) {
+                Some((_, known)) => known.score += adds,
+                None => all.push((id, Hit { score: adds, ..hit })),
             }
         }
     }
-    all.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.at.cmp(&a.at)));
-    all.truncate(limit);
     Ok(all)
 }
 
-/// Gives each hit the passage that answers a request best. Removes hits without information: messages of one word, and
-/// messages whose content a memory has. Prompts of the user count less than answers. Among the first `limit` hits,
-/// those of one session are grouped.
-fn refined(request: &str, mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
-    if rank::terms(request).is_empty() {
-        return hits;
-    }
-    hits.retain(|hit| hit.kind != HitKind::Prompt || rank::terms(&hit.text).len() > 1);
-    for hit in hits.iter_mut().filter(|hit| hit.kind == HitKind::Prompt && hit.score > 0.0) {
-        hit.score *= if hit.what == "user" { ASKED } else { ANSWERED };
-    }
-    for hit in hits.iter_mut().filter(|hit| hit.kind == HitKind::Memory && hit.score > 0.0) {
-        hit.score *= hit.made_by.clone().map_or(1.0, |by| Maker::from(by).trust().factor());
-    }
-    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.at.cmp(&a.at)));
-    let rest = hits.split_off(hits.len().min(COMPARED));
-    add_passages(request, &mut hits);
-    let mut hits = without_repeated(hits);
-    hits.extend(rest);
-    let later = hits.split_off(hits.len().min(limit));
-    let mut grouped: Vec<Hit> = Vec::new();
-    for hit in hits {
-        let behind = grouped.iter().rposition(|known| known.session == hit.session && !hit.session.is_empty());
-        grouped.insert(behind.map_or(grouped.len(), |at| at + 1), hit);
-    }
-    grouped.extend(later);
-    grouped
+fn sort(found: &mut Found) {
+    found.sort_by(|(_, a), (_, b)| b.score.total_cmp(&a.score).then(b.at.cmp(&a.at)));
 }
 
-/// Gives each hit the statements of its text that fit the request best, with the sentences around them.
-fn add_passages(request: &str, hits: &mut [Hit]) {
-    let texts: Vec<Vec<String>> = hits.iter().map(statements).collect();
-    let all: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();
-    let mut fits = rank::fit(request, &all).into_iter();
-    for (hit, texts) in hits.iter_mut().zip(&texts) {
-        let fits: Vec<f64> = fits.by_ref().take(texts.len()).collect();
-        let Some(best) = (0..texts.len()).max_by(|a, b| fits[*a].total_cmp(&fits[*b]).then(b.cmp(a))) else { continue };
-        let (mut from, mut to) = (best, best + 1);
-        let length = |from: usize, to: usize| texts[from..to].iter().map(|text| text.chars().count() + 1).sum::<usize>();
-        loop {
-            let before = (from > 0 && length(from - 1, to) <= PASSAGE).then(|| fits[from - 1]);
-            let after = (to < texts.len() && length(from, to + 1) <= PASSAGE).then(|| fits[to]);
-            match (before, after) {
-                (Some(before), after) if after.is_none_or(|after| before > after) => from -= 1,
-                (_, Some(_)) => to += 1,
-                _ => break,
-            }
-        }
-        // A dash separates the title from the text after it.
-        let titles = hit.text.lines().map(|line| sentences(line).len()).sum::<usize>();
-        let (title, text) = texts[from..to].split_at(titles.clamp(from, to) - from);
-        let parts = [title.join(" "), text.join(" ")];
-        hit.passage = Some(parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" — "));
-    }
-}
-
-/// The sentences of a hit's title and text.
-fn statements(hit: &Hit) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for sentence in hit.text.lines().chain(hit.more.lines()).flat_map(sentences) {
-        if all.last().is_none_or(|last| *last != sentence) {
-            all.push(sentence);
-        }
-    }
-    all
-}
-
-/// Returns the hits without messages and units whose passage is mostly contained in a memory among them.
-fn without_repeated(hits: Vec<Hit>) -> Vec<Hit> {
-    let words = |hit: &Hit| rank::terms(hit.passage.as_deref().unwrap_or(&hit.text)).into_iter().collect::<HashSet<String>>();
-    let memories: Vec<HashSet<String>> = hits.iter().filter(|hit| hit.kind == HitKind::Memory).map(words).collect();
-    let is_repeated = |hit: &Hit| {
-        let own = words(hit);
-        let known = |memory: &HashSet<String>| own.intersection(memory).count() as f64 >= SAME * own.len() as f64;
-        matches!(hit.kind, HitKind::Prompt | HitKind::Unit) && !own.is_empty() && memories.iter().any(known)
-    };
-    hits.into_iter().filter(|hit| !is_repeated(hit)).collect()
-}
-
-/// A session whose client cannot be checked counts as active for this long after its last event.
-const SILENCE: Millis = 30 * 60_000;
-
-/// Adds to each session its last units, newest first, and its last turns, in order.
-pub fn overviews(
-    store: &Store,
-    sessions: Vec<SessionRow>,
-    project: Option<i64>,
-    units_each: usize,
-    turns_each: usize,
-    now: Millis,
-) -> Result<Vec<SessionOverview>> {
-    let units = store.last_units(&sessions.iter().map(|session| session.id).collect::<Vec<_>>(), project, units_each)?;
-    let mut summaries = store.summaries_of_units(&units.iter().map(|unit| unit.id).collect::<Vec<_>>())?;
-    let mut units: Vec<UnitOverview> =
-        units.into_iter().map(|unit| UnitOverview { summary: summaries.remove(&unit.id), unit }).collect();
-    let overviews = sessions.into_iter().map(|session| {
-        let last_event_at = store.last_use(session.id)?.unwrap_or(0).max(session.active_at);
-        let alive = session.client.and_then(client::is_alive);
-        let state = match (session.ended_at, alive) {
-            (Some(_), _) => SessionStatus::Ended,
-            (None, Some(true)) => SessionStatus::Active,
-            (None, None) if now - last_event_at < SILENCE => SessionStatus::Active,
-            (None, _) => SessionStatus::Interrupted,
+/// Gives a memory the rank of the message that it repeats, and an answer that of the question of its unit, if that is
+/// higher.
+fn prefer_memories(found: &mut Found) {
+    let words: Vec<HashSet<String>> = found.iter().map(|(_, hit)| words_of(hit)).collect();
+    let mut raised: HashMap<usize, f64> = HashMap::new();
+    for (at, (_, message)) in found.iter().enumerate().filter(|(_, (_, hit))| hit.kind == HitKind::Prompt) {
+        let is_repeat = |other: &usize| {
+            let (_, memory) = &found[*other];
+            memory.kind == HitKind::Memory && memory.unit == message.unit && holds(&words[*other], &words[at])
         };
-        let units = units.extract_if(.., |overview| overview.unit.session == session.id).collect();
-        let mut turns = turns(&store.last_said(session.id, project)?);
-        turns.drain(..turns.len().saturating_sub(turns_each));
-        Ok(SessionOverview { session, state, last_event_at, turns, units })
-    });
-    overviews.collect()
-}
-
-/// Groups consecutive messages into turns.
-pub(super) fn turns(prompts: &[PromptRow]) -> Vec<TurnOverview> {
-    let mut turns: Vec<TurnOverview> = Vec::new();
-    for prompt in prompts {
-        match (prompt.kind, turns.last_mut()) {
-            // A prompt that was interrupted and asked again is one turn.
-            (PromptKind::Prompt, Some(turn)) if turn.answer.is_none() && turn.prompt == prompt.text => {
-                turn.number = prompt.number
-            }
-            (PromptKind::Prompt, _) => {
-                turns.push(TurnOverview { number: prompt.number, prompt: prompt.text.clone(), answer: None })
-            }
-            // A turn may end several times (a stop hook continues it, a background task reports); the last message
-            // counts.
-            (PromptKind::Closing, Some(turn)) if turn.number == prompt.number => turn.answer = Some(prompt.text.clone()),
-            _ => {}
+        if let Some(memory) = (0..found.len()).find(is_repeat) {
+            let raise = raised.entry(memory).or_insert(found[memory].1.score);
+            *raise = raise.max(message.score + f64::EPSILON);
         }
     }
-    turns
+    for (at, score) in raised {
+        found[at].1.score = score;
+    }
+}
+
+/// Puts hits whose title consists of the query's words first, longest title first.
+fn titles_first(terms: &[String], found: &mut Found) {
+    let matched = |hit: &Hit| -> usize {
+        if !matches!(hit.kind, HitKind::Memory | HitKind::Unit) {
+            return 0;
+        }
+        let title = rank::terms(&hit.text);
+        let is_whole = title.len() >= 2 && title.iter().all(|term| terms.contains(term));
+        if is_whole { title.len() } else { 0 }
+    };
+    // Most of the query must be in the title, or a short title would precede a better passage.
+    let half = terms.len().div_ceil(2);
+    found.sort_by_cached_key(|(_, hit)| std::cmp::Reverse(Some(matched(hit)).filter(|words| *words > half).unwrap_or(0)));
+}
+
+fn words_of(hit: &Hit) -> HashSet<String> {
+    let text = hit.passage.as_deref().unwrap_or(&hit.text);
+    query_terms(text).into_iter().filter(|word| !is_stop_word(word)).collect()
+}
+
+/// Whether a passage has most of the words of another one; of a short one all.
+fn holds(passage: &HashSet<String>, other: &HashSet<String>) -> bool {
+    let same = if other.len() < SHORT { 1.0 } else { SAME };
+    !other.is_empty() && other.intersection(passage).count() as f64 >= same * other.len() as f64
+}
+
+/// Leaves out passages most of whose words a better one has, and messages of a single word.
+fn without_repeated(found: Found) -> Found {
+    let mut kept: Vec<HashSet<String>> = Vec::new();
+    let is_new = |(_, hit): &(PassageId, Hit)| {
+        let own = words_of(hit);
+        let says = own.len() > 1 || hit.kind != HitKind::Prompt;
+        let is_new = says && !kept.iter().any(|known| holds(known, &own));
+        if is_new {
+            kept.push(own);
+        }
+        is_new
+    };
+    found.into_iter().filter(is_new).collect()
+}
+
+/// Number of best passages that are looked at, and number whose mean score is compared.
+const LOOKED: usize = 5;
+const MEAN: usize = 10;
+
+/// Measurements of an answer by the words of its question.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AnswerMeasures {
+    /// Share of the question's words in the passage that has most of them, weighed by rarity.
+    pub coverage: f64,
+    /// The same as a number of words as rare as one that no passage has.
+    pub covered: f64,
+    /// Score of the best passage, and its distance to the mean of the best ten, in the same unit.
+    pub score: f64,
+    pub lead: f64,
+    /// Number of words.
+    pub words: f64,
+    /// Share of the words that no passage has, weighed by rarity.
+    pub unknown: f64,
+    /// Number of passages in the index.
+    pub among: i64,
+}
+
+impl AnswerMeasures {
+    pub fn new(query: &Query, by_word: &PassagesByWord, found: &[(PassageId, Hit)]) -> AnswerMeasures {
+        let rarest = rarity(0, by_word.all);
+        let rarities = by_word.rarities();
+        let unknown = by_word.counts.iter().filter(|count| **count == 0).count() as f64 * rarest;
+        let total = rarities.iter().sum::<f64>() + unknown;
+        if found.is_empty() || total <= 0.0 {
+            let (words, among) = (query.len() as f64, by_word.all);
+            return AnswerMeasures { words, unknown: 1.0, among, ..AnswerMeasures::default() };
+        }
+        let covered = |id: &PassageId| -> f64 {
+            by_word.by_word.iter().zip(&rarities).filter(|(with, _)| with.contains_key(id)).map(|(_, rarity)| rarity).sum()
+        };
+        let covered = found.iter().take(LOOKED).map(|(id, _)| covered(id)).fold(0.0, f64::max);
+        let scores: Vec<f64> = found.iter().take(MEAN).map(|(_, hit)| hit.score).collect();
+        let score = scores.first().copied().unwrap_or(0.0);
+        AnswerMeasures {
+            coverage: covered / total,
+            covered: covered / rarest,
+            score: score / rarest,
+            lead: (score - scores.iter().sum::<f64>() / scores.len() as f64) / rarest,
+            words: query.len() as f64,
+            unknown: unknown / total,
+            among: by_word.all,
+        }
+    }
+
+    /// Log-odds that the answer holds what is asked for.
+    pub fn log_odds(&self) -> f64 {
+        WEIGHTS.iter().zip(self.features()).map(|(weight, value)| weight * value).sum::<f64>() + BIAS
+    }
+
+    /// The measurements that the regression uses, in its order.
+    pub fn features(&self) -> [f64; 5] {
+        [self.coverage, self.covered, self.score, self.lead, self.words]
+    }
+}
+
+const BIAS: f64 = -4.316;
+const WEIGHTS: [f64; 5] = [1.576, 0.323, 2.299, -2.498, -0.455];
+/// Log-odds from which an answer is strong.
+const STRONG: f64 = -2.7;
+/// Coverage below which an answer is none: a passage has one of many words.
+const NONE: f64 = 0.12;
+/// Passages below which the rarity of a word says little: a project of a few days.
+const YOUNG: i64 = 100;
+
+/// Grades the answer to a question.
+pub fn grade(asked: &AnswerMeasures, hits: &[Hit]) -> Grade {
+    let passages = hits.iter().any(|hit| hit.kind != HitKind::Tool || hit.passage.is_some());
+    match (hits.is_empty(), passages, asked.log_odds()) {
+        (true, ..) => Grade::None,
+        // Only tool uses have the words.
+        (_, false, _) => Grade::Weak,
+        _ if asked.coverage < NONE && asked.among >= YOUNG => Grade::None,
+        (.., odds) if odds < STRONG => Grade::Weak,
+        _ => Grade::Strong,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Event, EventKind, Platform, ProjectId, SearchScope};
+    use crate::redact::Redactor;
+    use crate::store::testing::Scratch;
+
+    /// A store with prompts, given as project and text, a millisecond apart.
+    fn with_prompts(name: &str, prompts: &[(&str, &str)]) -> (Scratch, Store) {
+        let scratch = Scratch::new(name);
+        let mut store = scratch.open();
+        let redactor = Redactor::default();
+        let prompt = |(n, (project, text)): (usize, &(&str, &str))| Event {
+            platform: Platform::ClaudeCode,
+            session: format!("in {project}"),
+            at: n as i64,
+            time: None,
+            cwd: Some((*project).into()),
+            project: None,
+            transcript: None,
+            repository_url: None,
+            transcript_length: None,
+            usage: None,
+            prompt: Some(format!("p{n}")),
+            agent: None,
+            what: EventKind::UserPrompt { text: (*text).into() },
+        };
+        let identify = |event: &Event| {
+            let cwd = event.cwd.clone()?;
+            let id = ProjectId { keys: vec![format!("dir:{cwd}")], name: cwd.clone(), root: cwd.clone(), ..ProjectId::default() };
+            Some(redactor.clean(id))
+        };
+        let mut events = prompts.iter().enumerate().map(prompt);
+        store
+            .write(|tx| {
+                events.try_for_each(|e| {
+                    crate::ingest::persist::store_event(tx, &redactor.clean(e.clone()), None, &|_| identify(&e))
+                })
+            })
+            .unwrap();
+        store.index_waiting(usize::MAX, &mut |_| ()).unwrap();
+        (scratch, store)
+    }
+
+    fn prompts_with(store: &Store, text: &str, filter: &Filter, limit: usize) -> Vec<String> {
+        let found = search(store, text, &[HitKind::Prompt], filter, limit, &|_| None).unwrap();
+        found.hits.into_iter().map(|hit| hit.text).collect()
+    }
+
+    #[test]
+    fn of_common_words_the_passages_with_most_of_them_are_found() {
+        let mut prompts: Vec<(&str, &str)> = (0..1500).map(|n| ("/a", ["deploy the zebra", "zebra", "quagga"][n % 3])).collect();
+        prompts.extend([("/a", "quagga and zebra"), ("/a", "deploy")]);
+        let (_scratch, store) = with_prompts("most", &prompts);
+        let found = |text: &str| prompts_with(&store, text, &Filter::default(), 2);
+        assert_eq!(found("deploy zebra")[0], "deploy the zebra", "all words in one row");
+        assert_eq!(found("quagga zebra deploy"), ["deploy the zebra", "quagga and zebra"], "two of three");
+        assert_eq!(store.corrected(&Query::parse("quagga zebra deploy")).unwrap(), None, "each of them stands somewhere");
+        let corrected = store.corrected(&Query::parse("quagga zerba")).unwrap().unwrap();
+        assert_eq!(corrected.sought(), "quagga, zebra");
+        let swapped = store.corrected(&Query::parse("quagga ezbra")).unwrap().unwrap();
+        assert_eq!(swapped.sought(), "quagga, zebra", "the first two letters");
+    }
+
+    #[test]
+    fn a_search_in_one_project_is_not_drowned_by_another() {
+        let mut prompts = vec![("/a", "deploy the 記憶 thing of project1")];
+        prompts.extend((1..9000).map(|n| ("/b", if n % 2 == 0 { "deploy zebra" } else { "deploy" })));
+        let (_scratch, store) = with_prompts("drowned", &prompts);
+        let in_a = Filter { scope: SearchScope::of(1), ..Filter::default() };
+        for text in ["deploy", "deploy zebra", "記", "project1"] {
+            assert_eq!(prompts_with(&store, text, &in_a, 10).len(), 1, "{text}");
+        }
+        assert!(
+            prompts_with(&store, "project2", &Filter::default(), 10).is_empty(),
+            "the index's own word for a project is no text"
+        );
+    }
+
+    #[test]
+    fn what_is_unknown_gets_no_answer_and_what_half_fits_a_weak_one() {
+        let texts: Vec<String> = (0..300).map(|n| format!("The exporter writes row {n} of table t{n} with a comma")).collect();
+        let mut prompts: Vec<(&str, &str)> = texts.iter().map(|text| ("/a", text.as_str())).collect();
+        prompts.push(("/a", "Tokens of the login expire early because the refresh is rounded to the minute"));
+        let (_scratch, store) = with_prompts("graded", &prompts);
+        let graded = |text: &str| {
+            let found = search(&store, text, &[HitKind::Prompt], &Filter::default(), 5, &|_| None).unwrap();
+            (found.grade.unwrap(), found.hits.len())
+        };
+        assert_eq!(graded("why do tokens of the login expire early").0, Grade::Strong);
+        assert_eq!(graded("how does the kernel refresh its page cache under memory pressure").0, Grade::Weak);
+        assert_eq!(graded("zzqqy"), (Grade::None, 0));
+        assert_eq!(graded("why does src/never.rs refresh"), (Grade::None, 0), "no such file is known");
+    }
 }

@@ -3,10 +3,11 @@
 use super::stale::stale;
 use super::{SessionContext, at_start, below};
 use crate::model::{
-    Filter, Hit, HitKind, MemoryKind, MemoryRow, Millis, Passage, RankedUnit, Recalled, Relevance, SearchScope, UnitRow, Vector,
+    Filter, Hit, MemoryKind, MemoryRow, Millis, Passage, RankedUnit, Recalled, Relevance, SearchScope, TextKind, UnitRow, Vector,
     Why,
 };
 use crate::project::{self, git};
+use crate::rank::passage_score::best_alone;
 use crate::rank::{self, CandidateFeatures, EditRates, RankWeights, Scored};
 use crate::store::Store;
 use crate::store::candidates::UnitLocation;
@@ -14,7 +15,7 @@ use crate::store::query::Query;
 use crate::store::unit_index::Effort;
 use crate::text::files_named;
 use anyhow::Result;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// Number of recent sessions, and of sessions on the same branch, whose units are always candidates.
@@ -276,10 +277,14 @@ pub(super) fn memories_by_words(store: &Store, query: &RecallQuery) -> Result<Ve
     if words.is_empty() {
         return Ok(Vec::new());
     }
-    let search_query = Query::parse(&words[..words.len().min(STATED_WORDS)].join(" "));
+    let words = Query::parse(&words[..words.len().min(STATED_WORDS)].join(" "));
     let kinds: Vec<MemoryKind> = MemoryKind::ALL.iter().copied().filter(|kind| *kind != MemoryKind::Entity).collect();
     let filter = Filter { scope: SearchScope::of(query.project), memories: kinds, ..Filter::default() };
-    store.search(&search_query, &[HitKind::Memory], &filter, STATED)
+    let by_word = store.passages_by_word(&words, &[TextKind::Memory], &filter.scope)?;
+    let mut known = HashSet::new();
+    let best = best_alone(&by_word.by_word).into_iter().filter(|(id, _)| known.insert(id.text()));
+    let best: Vec<(i64, f64)> = best.take(STATED).map(|(id, score)| (id.text().row(), score)).collect();
+    store.memories_as_hits(&best, &filter)
 }
 
 /// Finds units by the embeddings of their memories, with the amount by which the cosine exceeds the mean.

@@ -3,7 +3,7 @@
 use super::clean::line;
 use super::style::Style;
 use super::{count, time};
-use crate::model::{CommandForm, ErrorEnding, Hit, HitKind, Millis, PastError};
+use crate::model::{CommandForm, ErrorEnding, Grade, Hit, HitKind, Millis, PastError};
 use serde_json::{Value, json};
 
 /// Maximum characters of a title and of a snippet, in JSON and in a document.
@@ -39,7 +39,24 @@ pub fn json(hit: &Hit, words: &[String]) -> Value {
     })
 }
 
-/// One hit in a line or two.
+/// Says that an answer may not fit its question.
+pub const WEAK: &str = "No strong match; the nearest are:";
+
+/// One hit of an answer as JSON, with the grade of the answer; `None` for a list without a question.
+pub fn graded_json(hit: &Hit, words: &[String], grade: Option<Grade>) -> Value {
+    let mut json = json(hit, words);
+    if let Some(grade) = grade {
+        json["match"] = grade.name().into();
+    }
+    json
+}
+
+/// An answer without hits.
+pub fn nothing_json() -> Value {
+    json!({"match": Grade::None.name()})
+}
+
+/// One hit: a line with its id, day and kind, then its passage.
 pub fn text(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> String {
     let what = match hit.kind {
         HitKind::Unit => "work",
@@ -59,7 +76,7 @@ pub fn text(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> St
         .filter(|by| by.starts_with("teammate "))
         .map(|by| format!(" {}", line(by, 60)))
         .unwrap_or_default();
-    let when = style.faint(&format!("{} {}", time::day(hit.at), time::clock(hit.at)));
+    let when = style.faint(&time::day(hit.at));
     format!(
         "{}  {when}  {what}{failed}{project}{person}\n    {}",
         style.strong(&id(hit)),
@@ -81,10 +98,10 @@ pub fn markdown(hit: &Hit, words: &[String]) -> String {
     format!("- **{}** {} {} ({}): {}", id(hit), time::day(hit.at), time::clock(hit.at), hit.name, snippet(hit, words, SNIPPET))
 }
 
-/// Returns the passage that answers the request, or else the part of the text with the first word, on one line.
+/// Returns the whole passage that matches, or else `length` characters around the first word, on one line.
 fn snippet(hit: &Hit, words: &[String], length: usize) -> String {
     if let Some(passage) = &hit.passage {
-        return line(passage, length);
+        return if hit.kind == HitKind::Memory { memory_line(&hit.text, passage) } else { line(passage, usize::MAX) };
     }
     let whole = line(&if hit.more.is_empty() { hit.text.clone() } else { format!("{} — {}", hit.text, hit.more) }, usize::MAX);
     let lower = whole.to_lowercase();
@@ -94,6 +111,22 @@ fn snippet(hit: &Hit, words: &[String], length: usize) -> String {
     let from = if from < 40 { 0 } else { (from..whole.len()).find(|&i| whole.is_char_boundary(i)).unwrap_or(0) };
     let cut = line(&whole[from..], length);
     if from > 0 { format!("…{cut}") } else { cut }
+}
+
+/// A passage of a memory on one line, each of its lines once, with a dash behind the title.
+fn memory_line(title: &str, passage: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for text in passage.lines().map(|text| line(text, usize::MAX)).filter(|text| !text.is_empty()) {
+        if !lines.contains(&text) {
+            lines.push(text);
+        }
+    }
+    let rest = lines.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ");
+    match lines.first() {
+        Some(first) if !rest.is_empty() && *first == line(title, usize::MAX) => format!("{first} — {rest}"),
+        Some(first) => format!("{first} {rest}").trim_end().to_string(),
+        None => String::new(),
+    }
 }
 
 fn marked(text: &str, words: &[String], style: Style) -> String {

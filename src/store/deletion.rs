@@ -2,9 +2,9 @@
 
 use super::create::SAME_EVENT;
 use super::events::StoredSession;
-use super::index::INDEXED_PROMPT;
+use super::index::FULL_TEXT;
 use super::{Store, Tx};
-use crate::model::{Deletion, Millis, TakenBack};
+use crate::model::{Deletion, Millis, TakenBack, TextKind};
 use anyhow::{Context, Result, bail};
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -187,11 +187,11 @@ impl Store {
             tx.forget_drawn(going)?;
             tx.forget_injected_texts()?;
             for id in &going.tool_uses {
-                tx.unindex_tool(*id)?;
+                tx.unindex_deleted_tool(*id)?;
                 tx.tx.prepare_cached("DELETE FROM tool_uses WHERE id = ?1")?.execute([id])?;
             }
             for id in &going.prompts {
-                tx.unindex(*id, INDEXED_PROMPT)?;
+                tx.unindex(TextKind::Message, *id)?;
                 tx.tx.prepare_cached("UPDATE tool_uses SET prompt_id = NULL WHERE prompt_id = ?1 AND session_id = (SELECT session_id FROM prompts WHERE id = ?1)")?.execute([id])?;
                 tx.tx.prepare_cached("DELETE FROM prompts WHERE id = ?1")?.execute([id])?;
             }
@@ -221,7 +221,7 @@ impl Store {
     ///
     /// Fails if there is no disk space for a second copy, or if other processes keep the log open for too long.
     pub fn scrub(&mut self) -> Result<()> {
-        for index in ["text_index", "tool_index", "unit_index"] {
+        for index in FULL_TEXT {
             // A negative number starts a full merge (FTS5, "the merge command").
             let mut pages = -MERGED;
             loop {
@@ -291,7 +291,7 @@ impl Tx<'_> {
             Ok(self.tx.prepare(sql)?.query_map(range, |row| row.get(0))?.collect::<Result<_, _>>()?)
         };
         for id in ids(&format!("SELECT id FROM prompts WHERE {taken}"))? {
-            self.unindex(id, INDEXED_PROMPT)?;
+            self.unindex(TextKind::Message, id)?;
         }
         let steps = format!(
             "SELECT id FROM steps WHERE session_id = ?1 AND prompt_id IN (SELECT id FROM prompts WHERE {taken} AND kind = 'prompt')"
@@ -318,6 +318,7 @@ impl Tx<'_> {
             let sql = "UPDATE memories SET work_unit_id = NULL WHERE session_id = ?1 AND work_unit_id = ?2";
             self.tx.execute(sql, [session.id, unit])?;
             self.unindex_unit(unit)?;
+            self.unindex(TextKind::Unit, unit)?;
             self.tx.execute("DELETE FROM work_units WHERE id = ?1", [unit])?;
         }
         Ok(())
@@ -347,6 +348,7 @@ impl Tx<'_> {
     fn forget_in_units(&self, going: &Deletion, recount: Recount) -> Result<()> {
         for session in going.sessions.iter().chain(&going.touched) {
             // The remaining parts of a unit are indexed again after the next distillation.
+            self.unindex_titles(*session)?;
             self.tx
                 .execute("DELETE FROM unit_index WHERE rowid IN (SELECT id FROM work_units WHERE session_id = ?1)", [session])?;
         }

@@ -2,7 +2,7 @@
 
 use super::create::{SAME_EVENT, name_of};
 use super::{Store, Tx};
-use crate::model::{Event, GitState, Millis, Platform, ProjectId, PromptKind, PromptSource, SessionStart, TurnUsage};
+use crate::model::{Event, GitState, Millis, Platform, ProjectId, PromptKind, PromptSource, SessionStart, TextKind, TurnUsage};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
@@ -350,7 +350,7 @@ impl Tx<'_> {
         }
         let id = self.tx.last_insert_rowid();
         if kind != PromptKind::Thinking {
-            self.index_prompt(id, session.project, text)?;
+            self.wait_for_index(TextKind::Message, id)?;
         }
         Ok(Some(id))
     }

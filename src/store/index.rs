@@ -1,5 +1,4 @@
-//! The two full-text indexes. Rows are indexed when inserted, can be reindexed, and are removed from the index when
-//! deleted.
+//! The index of tool uses, and the upkeep of all full-text indexes. Tool uses are indexed when inserted.
 //!
 //! The indexes store no text (contentless FTS5). All their content comes from one function of the stored row, so
 //! indexing at insertion and rebuilding with `doctor --fix` give the same result.
@@ -7,18 +6,22 @@
 use super::story::story_of;
 use super::{Store, Tx};
 use crate::index_text::{INDEX_TEXT_VERSION, index_text};
-use crate::model::Kind;
+use crate::model::{Kind, PassageId, SearchScope, TextKind};
 use anyhow::Result;
 use rusqlite::{Row, params};
 
-/// Kinds of rows in `text_index`, in the two lowest bits of its rowid: `id * 4 + kind`.
-pub(super) const INDEXED_PROMPT: i64 = 0;
-pub(super) const INDEXED_MEMORY: i64 = 1;
-const INDEXED_KINDS: i64 = 4;
+/// The full-text indexes.
+pub(super) const FULL_TEXT: [&str; 3] = ["passage_index", "tool_index", "unit_index"];
 
 /// The index's term for a project, which narrows a search inside the index.
 pub(super) fn scope(project: Option<i64>) -> String {
     format!("project{}", project.unwrap_or(0))
+}
+
+/// Restricts an expression of a full-text index to projects.
+pub(super) fn within(expression: &str, wanted: &SearchScope) -> String {
+    let terms: Vec<String> = wanted.projects.iter().map(|project| scope(Some(*project))).collect();
+    if terms.is_empty() { expression.to_string() } else { format!("({expression}) AND scope : ({})", terms.join(" OR ")) }
 }
 
 /// The searched parts of a tool use.
@@ -32,48 +35,13 @@ pub(super) struct IndexedTool<'a> {
 
 const TOOL: &str = "SELECT t.id, coalesce(t.project_id, s.project_id), t.kind, t.content, t.path, t.metadata ->> 'description', t.metadata ->> 'response'
     FROM tool_uses t JOIN sessions s ON s.id = t.session_id";
-const PROMPT: &str = "SELECT p.id, coalesce(p.project_id, s.project_id), p.text FROM prompts p JOIN sessions s ON s.id = p.session_id WHERE p.kind NOT IN ('thinking', 'taken-back')";
-/// SQL for the indexed text of a memory: all its text, its concepts and its files.
-const MEMORY: &str = "SELECT m.id, m.project_id, m.title, concat_ws(char(10), m.subtitle, m.body,
-      (SELECT group_concat(value, char(10)) FROM json_tree(m.content) WHERE type = 'text'),
-      (SELECT group_concat(concept, ' ') FROM memory_concepts WHERE memory_id = m.id),
-      (SELECT group_concat(path, ' ') FROM memory_files WHERE memory_id = m.id)) FROM memories m";
 
 impl Tx<'_> {
-    /// Indexes a prompt; its first line counts twice.
-    pub(super) fn index_prompt(&self, id: i64, project: Option<i64>, text: &str) -> Result<()> {
-        let (title, body) = text.split_once('\n').unwrap_or((text, ""));
-        self.index_text(id, INDEXED_PROMPT, project, title, body)
-    }
-
-    /// Indexes a prompt again after its project changed.
-    pub(super) fn index_prompt_again(&self, id: i64) -> Result<()> {
-        self.unindex(id, INDEXED_PROMPT)?;
-        let mut statement = self.tx.prepare_cached(&format!("{PROMPT} AND p.id = ?1"))?;
-        let mut rows = statement.query([id])?;
-        rows.next()?.map_or(Ok(()), |row| self.index_prompt(row.get(0)?, row.get(1)?, &row.get::<_, String>(2)?))
-    }
-
-    fn index_text(&self, id: i64, kind: i64, project: Option<i64>, title: &str, body: &str) -> Result<()> {
-        let sql = "INSERT INTO text_index(rowid, title, body, scope) VALUES (?1, ?2, ?3, ?4)";
-        let values = params![id * INDEXED_KINDS + kind, index_text(title), index_text(body), scope(project)];
-        self.tx.prepare_cached(sql)?.execute(values)?;
-        Ok(())
-    }
-
-    /// Indexes a memory again after its text or project changed. Its vector is dropped.
+    /// Notes that a memory's text or project changed. Its vector is dropped.
     pub(super) fn index_memory_again(&self, id: i64) -> Result<()> {
         self.forget_vector(id)?;
-        self.unindex(id, INDEXED_MEMORY)?;
-        let mut statement = self.tx.prepare_cached(&format!("{MEMORY} WHERE m.id = ?1"))?;
-        let mut rows = statement.query([id])?;
-        rows.next()?.map_or(Ok(()), |row| self.index_memory_row(row))?;
+        self.wait_for_index(TextKind::Memory, id)?;
         self.index_lone(id)
-    }
-
-    fn index_memory_row(&self, row: &Row) -> Result<()> {
-        let (title, body): (String, String) = (row.get(2)?, row.get(3)?);
-        self.index_text(row.get(0)?, INDEXED_MEMORY, row.get(1)?, &title, &body)
     }
 
     /// Indexes a tool use.
@@ -113,11 +81,10 @@ impl Tx<'_> {
         self.index_tool(row.get(0)?, row.get(1)?, &tool)
     }
 
-    /// Removes a prompt or memory from the index.
-    pub(super) fn unindex(&self, id: i64, kind: i64) -> Result<()> {
-        let rowid = id * INDEXED_KINDS + kind;
-        self.tx.prepare_cached("DELETE FROM text_index WHERE rowid = ?1")?.execute([rowid])?;
-        Ok(())
+    /// Removes a deleted tool use from the indexes, with its commit message.
+    pub(super) fn unindex_deleted_tool(&self, id: i64) -> Result<()> {
+        self.unindex_tool(id)?;
+        self.unindex(TextKind::Commit, id)
     }
 
     /// Removes a tool use from the index.
@@ -128,12 +95,7 @@ impl Tx<'_> {
 
     /// Indexes the rows of a session again after its project changed.
     pub(super) fn index_again(&self, session: i64) -> Result<()> {
-        let mut prompts = self.tx.prepare_cached(&format!("{PROMPT} AND p.session_id = ?1"))?;
-        let mut rows = prompts.query([session])?;
-        while let Some(row) = rows.next()? {
-            self.unindex(row.get(0)?, INDEXED_PROMPT)?;
-            self.index_prompt(row.get(0)?, row.get(1)?, &row.get::<_, String>(2)?)?;
-        }
+        self.wait_for_session(session)?;
         let mut tools = self.tx.prepare_cached(&format!("{TOOL} WHERE t.session_id = ?1"))?;
         let mut rows = tools.query([session])?;
         while let Some(row) = rows.next()? {
@@ -146,13 +108,10 @@ impl Tx<'_> {
                 self.index_unit(&story)?;
             }
         }
-        let mut memories = self.tx.prepare_cached(&format!("{MEMORY} WHERE m.session_id = ?1"))?;
-        let mut rows = memories.query([session])?;
-        while let Some(row) = rows.next()? {
-            self.forget_vector(row.get(0)?)?;
-            self.unindex(row.get(0)?, INDEXED_MEMORY)?;
-            self.index_memory_row(row)?;
-            self.index_lone(row.get(0)?)?;
+        let mut memories = self.tx.prepare_cached("SELECT id FROM memories WHERE session_id = ?1")?;
+        for memory in memories.query_map([session], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()? {
+            self.forget_vector(memory)?;
+            self.index_lone(memory)?;
         }
         Ok(())
     }
@@ -163,7 +122,7 @@ impl Store {
     /// all of them. The rest is merged next time (FTS5, "the merge command").
     pub fn merge_indexes(&mut self, pages: i64) -> Result<()> {
         self.write(|tx| {
-            for index in ["text_index", "tool_index", "unit_index"] {
+            for index in FULL_TEXT {
                 let sql = format!("INSERT INTO {index}({index}, rank) VALUES ('merge', ?1)");
                 tx.tx.prepare_cached(&sql)?.execute([pages])?;
             }
@@ -178,13 +137,28 @@ impl Store {
         Ok(self.conn.query_row("SELECT value FROM meta WHERE key = 'index_text_version'", [], |row| row.get(0))?)
     }
 
-    /// Number of rows that are missing from the indexes, or superfluous.
+    /// Number of rows that are missing from the indexes, or superfluous. What waits is not missing.
     pub fn unindexed(&self) -> Result<i64> {
-        let sql = "SELECT abs((SELECT count(*) FROM prompts WHERE kind NOT IN ('thinking', 'taken-back')) - (SELECT count(*) FROM text_index_docsize WHERE id % ?1 = ?2))
-                        + abs((SELECT count(*) FROM memories) - (SELECT count(*) FROM text_index_docsize WHERE id % ?1 = ?3))
-                        + abs((SELECT count(*) FROM work_units WHERE rules_mark IS NOT NULL) - (SELECT count(*) FROM unit_index_docsize WHERE id > 0))
-                        + abs((SELECT count(*) FROM tool_uses) - (SELECT count(*) FROM tool_index_docsize))";
-        Ok(self.conn.query_row(sql, [INDEXED_KINDS, INDEXED_PROMPT, INDEXED_MEMORY], |row| row.get(0))?)
+        let texts = |table: &str, kind: TextKind| {
+            let first = format!("(t.id * 4 + {}) * {}", kind as i64, PassageId::MAX);
+            let (docs, kinds) = ("passage_index_docsize", format!("id / {} % 4 = {}", PassageId::MAX, kind as i64));
+            format!(
+                "(SELECT count(*) FROM {table} AND NOT EXISTS (SELECT 1 FROM {docs} WHERE id = {first})
+                    AND NOT EXISTS (SELECT 1 FROM waiting WHERE text = t.id * 4 + {kind})) +
+                 (SELECT count(*) FROM {docs} WHERE id % {max} = 0 AND {kinds} AND id / {max} / 4 NOT IN (SELECT t.id FROM {table}))",
+                kind = kind as i64,
+                max = PassageId::MAX,
+            )
+        };
+        let sql = format!(
+            "SELECT {} + {} + {}
+               + abs((SELECT count(*) FROM work_units WHERE rules_mark IS NOT NULL) - (SELECT count(*) FROM unit_index_docsize WHERE id > 0))
+               + abs((SELECT count(*) FROM tool_uses) - (SELECT count(*) FROM tool_index_docsize))",
+            texts("prompts t WHERE kind NOT IN ('thinking', 'taken-back')", TextKind::Message),
+            texts("memories t WHERE true", TextKind::Memory),
+            texts("work_units t WHERE rules_mark IS NOT NULL", TextKind::Unit),
+        );
+        Ok(self.conn.query_row(&sql, [], |row| row.get(0))?)
     }
 
     /// Rebuilds SQLite's own indexes.
@@ -192,26 +166,30 @@ impl Store {
         Ok(self.conn.execute_batch("REINDEX")?)
     }
 
-    /// Rebuilds both full-text indexes; `progress` receives the rows done and the total.
+    /// Rebuilds the full-text indexes; `progress` receives the rows done and the total.
     pub fn rebuild_index(&mut self, progress: &mut dyn FnMut(i64, i64)) -> Result<()> {
-        let tables = [Indexed::Prompts, Indexed::Memories, Indexed::Tools, Indexed::Units];
+        let tables = [Indexed::Tools, Indexed::Units];
         let mut last = Vec::new();
         for table in tables {
             let sql = format!("SELECT coalesce(max(id), 0) FROM {}", table.name());
             last.push(self.conn.query_row(&sql, [], |row| row.get::<_, i64>(0))?);
         }
         self.write(|tx| {
-            tx.tx.execute_batch(
-                "INSERT INTO text_index(text_index) VALUES ('delete-all'); INSERT INTO tool_index(tool_index) VALUES ('delete-all');
-                 INSERT INTO unit_index(unit_index) VALUES ('delete-all')",
-            )?;
-            Ok(())
+            // The index of versions before 20.
+            tx.tx.execute_batch("DROP TABLE IF EXISTS text_index; DELETE FROM waiting")?;
+            for index in FULL_TEXT {
+                tx.tx.execute(&format!("INSERT INTO {index}({index}) VALUES ('delete-all')"), [])?;
+            }
+            tx.wait_for_all([0; 4])
         })?;
-        let mut done = 0;
+        let waiting = self.texts_waiting()?;
+        let all = last.iter().sum::<i64>() + waiting;
+        self.index_waiting(usize::MAX, &mut |done| progress(done as i64, all))?;
+        let mut done = waiting;
         for (table, last_id) in tables.into_iter().zip(&last) {
             for from in (0..*last_id).step_by(table.batch()) {
                 self.write(|tx| tx.index_stretch(table, from, (from + table.batch() as i64).min(*last_id)))?;
-                progress(done + from, last.iter().sum());
+                progress(done + from, all);
             }
             done += last_id;
         }
@@ -225,8 +203,6 @@ impl Store {
 /// A table with indexed rows.
 #[derive(Clone, Copy)]
 enum Indexed {
-    Prompts,
-    Memories,
     Tools,
     Units,
 }
@@ -234,8 +210,6 @@ enum Indexed {
 impl Indexed {
     fn name(self) -> &'static str {
         match self {
-            Indexed::Prompts => "prompts",
-            Indexed::Memories => "memories",
             Indexed::Tools => "tool_uses",
             Indexed::Units => "work_units",
         }
@@ -250,18 +224,17 @@ impl Indexed {
 impl Tx<'_> {
     /// Indexes all rows after the given ids: prompts, memories, tool uses, units.
     pub(super) fn index_behind(&self, [prompts, memories, tools, units]: [i64; 4]) -> Result<()> {
-        for (table, from) in
-            [(Indexed::Prompts, prompts), (Indexed::Memories, memories), (Indexed::Tools, tools), (Indexed::Units, units)]
-        {
-            self.index_stretch(table, from, i64::MAX)?;
+        self.wait_for_all([prompts, memories, tools, units])?;
+        let mut lone = self.tx.prepare("SELECT id FROM memories WHERE id > ?1")?;
+        for memory in lone.query_map([memories], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()? {
+            self.index_lone(memory)?;
         }
-        Ok(())
+        self.index_stretch(Indexed::Tools, tools, i64::MAX)?;
+        self.index_stretch(Indexed::Units, units, i64::MAX)
     }
 
     fn index_stretch(&self, table: Indexed, from: i64, to: i64) -> Result<()> {
         let sql = match table {
-            Indexed::Prompts => format!("{PROMPT} AND p.id > ?1 AND p.id <= ?2"),
-            Indexed::Memories => format!("{MEMORY} WHERE m.id > ?1 AND m.id <= ?2"),
             Indexed::Tools => format!("{TOOL} WHERE t.id > ?1 AND t.id <= ?2"),
             Indexed::Units => "SELECT id FROM work_units WHERE rules_mark IS NOT NULL AND id > ?1 AND id <= ?2".to_string(),
         };
@@ -270,15 +243,6 @@ impl Tx<'_> {
         while let Some(row) = rows.next()? {
             // A concurrent hook has already indexed its own row.
             match table {
-                Indexed::Prompts => {
-                    self.unindex(row.get(0)?, INDEXED_PROMPT)?;
-                    self.index_prompt(row.get(0)?, row.get(1)?, &row.get::<_, String>(2)?)?;
-                }
-                Indexed::Memories => {
-                    self.unindex(row.get(0)?, INDEXED_MEMORY)?;
-                    self.index_memory_row(row)?;
-                    self.index_lone(row.get(0)?)?;
-                }
                 Indexed::Tools => {
                     self.unindex_tool(row.get(0)?)?;
                     self.index_tool_row(row)?;

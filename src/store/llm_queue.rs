@@ -3,7 +3,9 @@
 use super::events::known_session;
 use super::memory_rows::{Lease, MemoryScope};
 use super::{Store, Tx};
-use crate::model::{Budget, CallCost, Draft, Endpoint, Maker, Millis, Platform, Purpose, Source, Spend, Spent, UnitStory};
+use crate::model::{
+    Budget, CallCost, Draft, Endpoint, Maker, Millis, Platform, Purpose, Source, Spend, Spent, TextKind, UnitStory,
+};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
@@ -297,6 +299,7 @@ impl Tx<'_> {
         if let Some(summary) = values.drafts.iter().find(|draft| draft.kind.is_summary()) {
             let sql = "UPDATE work_units SET title = ?2 WHERE id = ?1";
             self.tx.prepare_cached(sql)?.execute(params![story.unit, summary.title])?;
+            self.wait_for_index(TextKind::Unit, story.unit)?;
         }
         for (draft, old) in values.drafts.iter().zip(&values.supersedes) {
             let Some(key) = &draft.key else { continue };

@@ -1,9 +1,8 @@
 //! Writes memories, entities of programs, and deletes old tool uses.
 
-use super::index::INDEXED_MEMORY;
 use super::{Store, Tx};
 use crate::error::UserError;
-use crate::model::{Deletion, Draft, Ending, Maker, MemoryFile, Millis, Provenance, Source};
+use crate::model::{Deletion, Draft, Ending, Maker, MemoryFile, Millis, Provenance, Source, TextKind};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, named_params, params};
@@ -119,7 +118,7 @@ impl Tx<'_> {
         self.forget_vector(id)?;
         let task = self.task_of(id)?;
         self.unindex_unit(-id)?;
-        self.unindex(id, INDEXED_MEMORY)?;
+        self.unindex(TextKind::Memory, id)?;
         for sql in [
             "DELETE FROM memory_files WHERE memory_id = ?1",
             "DELETE FROM memory_concepts WHERE memory_id = ?1",
@@ -335,7 +334,7 @@ impl Tx<'_> {
     fn trim(&self, ids: &[i64]) -> Result<usize> {
         let mut gone = 0;
         for id in ids {
-            self.unindex_tool(*id)?;
+            self.unindex_deleted_tool(*id)?;
             gone += self.tx.prepare_cached("DELETE FROM tool_uses WHERE id = ?1")?.execute([id])?;
         }
         Ok(gone)

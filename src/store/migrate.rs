@@ -27,6 +27,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0017-supersession.sql"), quick: true },
     Migration { sql: include_str!("../../migrations/0018-projects.sql"), quick: true },
     Migration { sql: include_str!("../../migrations/0019-open-ends.sql"), quick: true },
+    Migration { sql: include_str!("../../migrations/0020-passages.sql"), quick: true },
 ];
 
 /// Page count below which every migration is fast: 8 MB, some ten thousand tool uses.
@@ -200,8 +201,8 @@ mod tests {
                 .execute_batch(&format!("DROP INDEX IF EXISTS work_units_elsewhere; ALTER TABLE {table} DROP COLUMN project_id"))
                 .unwrap();
         }
-        old.conn.execute_batch("ALTER TABLE sessions DROP COLUMN imported_at; DROP INDEX memories_open").unwrap();
-        old.conn.pragma_update(None, "user_version", SCHEMA_VERSION - 2).unwrap();
+        old.conn.execute_batch("ALTER TABLE sessions DROP COLUMN imported_at; DROP INDEX memories_open; DROP TABLE passage_index; DROP TABLE waiting").unwrap();
+        old.conn.pragma_update(None, "user_version", SCHEMA_VERSION - 3).unwrap();
         drop(old);
         let reading = |wait| Store::open_to_read(&scratch.files(), wait).map(|_| ()).map_err(|error| format!("{error:#}"));
         assert!(reading(HOOK_WAIT).unwrap_err().contains("this nmem needs"));

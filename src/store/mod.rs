@@ -6,8 +6,8 @@
 //! corrupts the file.
 //!
 //! Files: this one opens the database and runs transactions; `create`, `migrate`, `salvage` (a
-//! broken database), `spool`. What hooks write: `events` and `tool_uses`, `unit_rows`, `index` and `unit_index` (full
-//! text), `injections`. Memories: `memory_rows`, `story` and `rule_memories`, `llm_queue`, `memory_list`. Queries:
+//! broken database), `spool`. What hooks write: `events` and `tool_uses`, `unit_rows`, `index`, `passage_index` and `unit_index`
+//! (full text), `injections`. Memories: `memory_rows`, `story` and `rule_memories`, `llm_queue`, `memory_list`. Queries:
 //! `project_rows`, `history`, `unit_list`, `query` and `full_text` (search), `candidates` (recall). Others: `imports`,
 //! `team_incoming` and `team_outgoing`, `deletion`, `stored_texts` (redacting again), `export_rows` and `restore`.
 
@@ -25,6 +25,7 @@ pub(crate) mod llm_queue;
 mod memory_list;
 pub mod memory_rows;
 mod migrate;
+pub mod passage_index;
 pub mod project_rows;
 pub mod query;
 pub(crate) mod restore;

@@ -2,7 +2,7 @@
 
 use super::story::story_of;
 use super::{Store, Tx};
-use crate::model::{About, DomainText, Millis, ProjectId, ProjectRow};
+use crate::model::{About, DomainText, Millis, ProjectId, ProjectRow, TextKind};
 use crate::redact::Clean;
 use crate::segmentation::UnitId;
 use anyhow::Result;
@@ -302,7 +302,7 @@ impl Tx<'_> {
                       (SELECT p.number FROM steps s JOIN prompts p ON p.id = s.prompt_id WHERE s.session_id = ?1 AND s.work_unit_id = ?2)";
         for prompt in self.ids(said, params![session, unit, project])? {
             self.tx.prepare_cached("UPDATE prompts SET project_id = ?2 WHERE id = ?1")?.execute(params![prompt, project])?;
-            self.index_prompt_again(prompt)?;
+            self.wait_for_index(TextKind::Message, prompt)?;
         }
         let own = "SELECT id FROM memories WHERE session_id = ?1 AND work_unit_id = ?2
                      AND project_id IS NOT coalesce(?3, (SELECT project_id FROM sessions WHERE id = ?1))";

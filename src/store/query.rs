@@ -81,6 +81,16 @@ impl Query {
         self.wanted.iter().map(|wanted| word_of(wanted)).collect::<Vec<_>>().join(", ")
     }
 
+    /// The terms of the searched words.
+    pub fn terms(&self) -> Vec<String> {
+        self.wanted.iter().flat_map(|wanted| word_of(wanted).split(' ')).map(String::from).collect()
+    }
+
+    /// Number of searched words.
+    pub fn len(&self) -> usize {
+        self.wanted.len()
+    }
+
     /// Whether the query has no words; a search then returns the newest rows.
     pub fn is_empty(&self) -> bool {
         self.wanted.is_empty()
@@ -171,7 +181,7 @@ impl Store {
     /// The query with each unknown word replaced by the nearest indexed one; `None` if there is none. Use only for
     /// queries without hits, since it scans all words with the same first letter.
     pub fn corrected(&self, query: &Query) -> Result<Option<Query>> {
-        self.conn.execute_batch("CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab(main, 'text_index', 'row')")?;
+        self.conn.execute_batch("CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab(main, 'passage_index', 'row')")?;
         let mut corrected = Query { unwanted: query.unwanted.clone(), ..Query::default() };
         let mut replaced = false;
         for wanted in &query.wanted {
@@ -192,9 +202,20 @@ impl Store {
     }
 
     fn stands_somewhere(&self, wanted: &str) -> Result<bool> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM text_index WHERE text_index MATCH ?1) OR EXISTS (SELECT 1 FROM tool_index WHERE tool_index MATCH ?1)";
+        let sql = "SELECT EXISTS (SELECT 1 FROM passage_index WHERE passage_index MATCH ?1) OR EXISTS (SELECT 1 FROM tool_index WHERE tool_index MATCH ?1)";
         let expression = format!("- scope : {wanted}");
         Ok(self.conn.prepare_cached(sql)?.query_row([expression], |row| row.get(0))?)
+    }
+
+    /// Whether a tool use or a text names any of the files.
+    pub fn knows_any_file(&self, names: &[&str]) -> Result<bool> {
+        for name in names {
+            let terms = query_terms(name.rsplit('/').next().unwrap_or(name));
+            if terms.is_empty() || self.stands_somewhere(&format!("\"{}\"", terms.join(" ")))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Finds the nearest indexed word. Most typos occur after the first two letters, and few words share both.
@@ -236,6 +257,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_query_is_words_phrases_negations_and_prefixes() {
@@ -250,5 +272,18 @@ mod tests {
         assert_eq!((whole.wanted.len(), whole.unwanted.len()), (1, 1), "a phrase and a negation stay whole");
         assert!(Query::parse(" - \" ").is_empty());
         assert_eq!(Query::parse(&"../etc/passwd".repeat(1000)).wanted[0].split(' ').count(), TERMS, "one token, a short phrase");
+    }
+
+    proptest! {
+        #[test]
+        fn no_query_is_an_error(text in "[\\PC\"*():^+-]{0,60}|(AND|OR|NOT|NEAR| |\"|\\(|\\*|a|:|-){0,20}") {
+            let conn = rusqlite::Connection::open_in_memory().unwrap();
+            conn.execute_batch("CREATE VIRTUAL TABLE i USING fts5(a, b)").unwrap();
+            let query = Query::parse(&text);
+            if !query.is_empty() {
+                let expression = query.expression(&query.wanted.iter().collect::<Vec<_>>(), " OR ");
+                conn.query_row("SELECT count(*) FROM i WHERE i MATCH ?1", [&expression], |r| r.get::<_, i64>(0)).unwrap();
+            }
+        }
     }
 }

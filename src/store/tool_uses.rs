@@ -4,7 +4,7 @@ use super::create::{SAME_EVENT, name_of};
 use super::events::{StoredSession, known_session};
 use super::index::IndexedTool;
 use super::{Store, Tx};
-use crate::model::{BackgroundEnd, CommandKind, Event, Metadata, Millis, Platform, Task, TaskChange, ToolUse};
+use crate::model::{BackgroundEnd, CommandKind, Event, Metadata, Millis, Platform, Task, TaskChange, TextKind, ToolUse};
 use crate::segmentation::StepId;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, named_params, params};
@@ -86,6 +86,9 @@ impl Tx<'_> {
         };
         let id = self.tx.last_insert_rowid();
         self.index_tool(id, project.or(session.project), &indexed)?;
+        if tool.command == Some(CommandKind::Commit) {
+            self.wait_for_index(TextKind::Commit, id)?;
+        }
         let sql = "UPDATE sessions SET tool_uses = tool_uses + 1, failures = failures + ?2,
                      kinds = json_set(kinds, ?3, coalesce(json_extract(kinds, ?3), 0) + 1) WHERE id = ?1";
         let failed = i64::from(tool.succeeded == Some(false));

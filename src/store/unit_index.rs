@@ -7,7 +7,7 @@
 use super::index::scope;
 use super::{Store, Tx};
 use crate::index_text::index_text;
-use crate::model::{ToolUseRow, UnitStory};
+use crate::model::{TextKind, ToolUseRow, UnitStory};
 use crate::rank::QueryTerm;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, params};
@@ -118,6 +118,7 @@ impl Tx<'_> {
     /// Indexes a unit in its current state.
     pub(super) fn index_unit(&self, story: &UnitStory) -> Result<()> {
         self.unindex_unit(story.unit)?;
+        self.wait_for_index(TextKind::Unit, story.unit)?;
         let sql = "INSERT INTO unit_index(rowid, words, files, scope) VALUES (?1, ?2, ?3, ?4)";
         self.tx.prepare_cached(sql)?.execute(params![story.unit, said_and_done(story), files(story), scope(story.project)])?;
         Ok(())

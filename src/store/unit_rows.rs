@@ -2,7 +2,7 @@
 
 use super::events::known_session;
 use super::{Store, Tx};
-use crate::model::{Client, ClosedBy, Kind, Millis, Platform, ToolUse};
+use crate::model::{Client, ClosedBy, Kind, Millis, Platform, TextKind, ToolUse};
 use crate::segmentation::{
     BoundaryChange, Changes, Intent, Step, StepId, StepRow, ToolUseInStep, UnitChange, UnitId, WINDOW_STEPS,
 };
@@ -68,6 +68,7 @@ impl Tx<'_> {
         }
         for unit in &changes.emptied {
             self.unindex_unit(*unit)?;
+            self.unindex(TextKind::Unit, *unit)?;
             self.tx.prepare_cached("DELETE FROM work_units WHERE id = ?1")?.execute([unit])?;
         }
         for step in &changes.settled {
@@ -297,11 +298,13 @@ impl Tx<'_> {
         let gone = "session_id = ?1 AND tool_uses = 0 AND NOT EXISTS (SELECT 1 FROM prompts WHERE prompts.id = steps.prompt_id)";
         self.tx.execute(&format!("DELETE FROM boundaries WHERE step_id IN (SELECT id FROM steps WHERE {gone})"), [session])?;
         self.tx.execute(&format!("DELETE FROM steps WHERE {gone}"), [session])?;
+        self.unindex_titles(session)?;
         let sql =
             "DELETE FROM work_units WHERE session_id = ?1 AND id NOT IN (SELECT work_unit_id FROM steps WHERE session_id = ?1)";
         self.tx.execute(sql, [session])?;
         // Intent and title are derived again from the remaining rows.
         self.tx.execute("UPDATE work_units SET intent = NULL, title = NULL WHERE session_id = ?1", [session])?;
+        self.wait_for_session(session)?;
         let mut units = self.tx.prepare_cached("SELECT id, state <> 'open' FROM work_units WHERE session_id = ?1")?;
         let units: Vec<(i64, bool)> =
             units.query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;

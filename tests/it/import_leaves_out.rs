@@ -105,7 +105,7 @@ fn old_tool_uses_are_kept_as_long_as_if_they_had_happened_at_the_import() {
     let gone = world.nmem(&["how", "cargo frob"]).text();
     assert!(gone.contains("no call of cargo frob is recorded here; tool calls up to 2026-01-"), "{gone}");
     let gone = world.nmem(&["search", "--file", "src/frob.rs", "--kind", "tool", "frob"]).text();
-    assert!(gone.contains("nothing found; tool calls up to 2026-01-"), "{gone}");
+    assert!(gone.contains("nothing found for frob; tool calls up to 2026-01-"), "{gone}");
     world.sql("UPDATE imports SET version = 0");
     import(&world, &[]);
     assert_eq!(old(), "0");

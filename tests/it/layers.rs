@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 /// Levels, lowest first. A file imports only from lower levels, or from its own folder.
 const LEVELS: &[&[&str]] = &[
     // plain types and text functions
-    &["model", "error", "text"],
+    &["model", "error", "text", "commit_message"],
     &["languages"],
-    &["index_text", "prompt_injection"],
+    &["index_text", "passages", "prompt_injection"],
     // logic without I/O
     &["redact", "command_kind", "segmentation", "extraction", "rank", "render"],
     // safe access to files

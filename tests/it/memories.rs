@@ -45,11 +45,11 @@ fn a_solved_failure_with_its_commit_is_one_memory_that_leads_to_its_sources() {
     [exit 0]
     ");
     assert_snapshot!(world.nmem(&["search", "--kind", "memory"]).text(), @"
-    m3  2026-11-20 09:08  open
+    m3  2026-11-20  open
         A test with three transactions
-    m2  2026-11-20 09:08  bugfix
+    m2  2026-11-20  bugfix
         Take the locks in one order — The import and the report took the same two locks in opposite order. `cargo test import` failed (error: deadlock detected after 5 s), passed after changes to `src/lock.rs`
-    m1  2026-11-20 09:08  decision
+    m1  2026-11-20  decision
         Never lock tables by hand
     [exit 0]
     ");
@@ -156,7 +156,7 @@ fn a_person_can_remember_and_supersede_and_mistakes_are_explained() {
     [exit 0]
     ");
     assert_snapshot!(said(&["search", "cache"]), @"
-    m3  2026-11-21 09:00  decision
+    m3  2026-11-21  decision
         SQLite for the cache — one file less to run
     [exit 0]
     ");
@@ -458,7 +458,7 @@ fn a_stop_that_is_killed_leaves_nothing_half_written_and_the_next_one_tells_all(
         std::thread::sleep(std::time::Duration::from_micros(n * 900));
         let _ = child.kill();
         let _ = child.wait();
-        let unindexed = "SELECT count(*) FROM memories WHERE id NOT IN (SELECT id / 4 FROM text_index_docsize WHERE id % 4 = 1)";
+        let unindexed = "SELECT count(*) FROM memories WHERE id NOT IN (SELECT id / 256 FROM passage_index_docsize WHERE id / 64 % 4 = 1) AND id NOT IN (SELECT text / 4 FROM waiting WHERE text % 4 = 1)";
         assert_eq!(world.sql(unindexed), "0");
         session.at += MINUTE;
         session.close("Added the column for the tax and a test that adds it up.");

@@ -121,8 +121,8 @@ fn why_shows_the_reasons_of_a_ranking() {
 
     More: `nmem show u<number>` for a work unit, `m<number>` for a memory, `nmem search WORDS`.
 
-    u2  0.67  2026-11-01  Fields with commas are quoted now
-        words +0.38, its memories +0.23, files often edited +0.06; relevant with a probability of 21 %
+    u2  0.64  2026-11-01  Fields with commas are quoted now
+        words +0.38, its memories +0.20, files often edited +0.06; relevant with a probability of 20 %
         m2 change Never join fields bare again: the importer counts commas
     [exit 0]
     "#);

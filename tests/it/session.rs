@@ -96,35 +96,35 @@ fn what_happened_is_found_by_words() {
     let mut world = World::new();
     worked(&mut world);
     insta::assert_snapshot!(world.nmem(&["search", "login", "-fmt", "--limit", "3"]).text(), @"
-    t4  2026-11-21 09:03  command
-        cargo test login — Greet
-    t1  2026-11-21 09:03  edit
-        src/login.rs
-    m1  2026-11-21 09:05  change
+    m1  2026-11-21  change
         The redirect now keeps the query string
+    p1  2026-11-21  prompt
+        Fix the login: it loses the query string
+    p2  2026-11-21  answer
+        The redirect now keeps the query string. Next: a test for fragments
     --- stderr
     nmem: 3 of 6; --limit 0 for all
     [exit 0]
     ");
     insta::assert_snapshot!(world.nmem(&["search", "queryString", "--json", "--kind", "prompt"]).text(), @r#"
-    {"concepts":[],"created_at":1795251900000,"files":[],"id":"p2","kind":"prompt","made_by":"agent","project":"project","score":1.579e-6,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"The redirect now keeps the query string. Next: a test for fragments","title":"The redirect now keeps the query string. Next: a test for fragments","type":"agent","unit":null}
-    {"concepts":[],"created_at":1795251600000,"files":[],"id":"p1","kind":"prompt","made_by":"user","project":"project","score":8.73e-7,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"Fix the login: it loses the query string","title":"Fix the login: it loses the query string","type":"user","unit":"u1"}
+    {"concepts":[],"created_at":1795251900000,"files":[],"id":"p2","kind":"prompt","made_by":"agent","match":"strong","project":"project","score":0.594097865,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"The redirect now keeps the query string. Next: a test for fragments","title":"The redirect now keeps the query string. Next: a test for fragments","type":"agent","unit":"u1"}
+    {"concepts":[],"created_at":1795251600000,"files":[],"id":"p1","kind":"prompt","made_by":"user","match":"strong","project":"project","score":0.539938395,"session":"13d43d5d-85ae-43e9-82be-3bebd84dad3d","snippet":"Fix the login: it loses the query string","title":"Fix the login: it loses the query string","type":"user","unit":"u1"}
     [exit 0]
     "#);
     insta::assert_snapshot!(world.nmem(&["search", "--file", "login.rs"]).text(), @"
-    m3  2026-11-21 09:05  summary
+    m3  2026-11-21  summary
         The redirect now keeps the query string — `cargo fmt` failed last: oops
-    m1  2026-11-21 09:05  change
+    m1  2026-11-21  change
         The redirect now keeps the query string
-    t1  2026-11-21 09:03  edit
+    t1  2026-11-21  edit
         src/login.rs
-    u1  2026-11-21 09:00  work
+    u1  2026-11-21  work
         The redirect now keeps the query string — `cargo fmt` failed last: oops
     [exit 0]
     ");
     insta::assert_snapshot!(world.nmem(&["search", "no such thing at all xyzzy"]).text(), @"
     --- stderr
-    nmem: nothing found
+    nmem: nothing found for such, thing, all, xyzzy; --all searches all projects
     [exit 0]
     ");
 }

@@ -200,7 +200,7 @@ const RECORD_ALL: &str = "i=0; while [ $i -lt 40 ]; do $N record < $W/event-$i |
 fn a_full_disk_loses_nothing_while_another_place_takes_the_events() {
     let world = World::new();
     let script = format!("{RECORD_ALL}\n$N context < $W/start\nmount -o remount,size=20m $D\n$N status >/dev/null");
-    let Some(said) = on_a_small_disk(&world, "276k", &script) else { return };
+    let Some(said) = on_a_small_disk(&world, "284k", &script) else { return };
     assert!(said.contains("the disk is full; events are kept and stored later"), "{said}");
     assert_eq!(world.sql("SELECT count(*), count(DISTINCT tool_use_id), max(seq) FROM tool_uses"), "40|40|40");
     assert_eq!(world.sql("SELECT count(*) FROM tool_uses WHERE tool_use_id <> printf('toolu_%05d', seq - 1)"), "0", "in order");
@@ -215,7 +215,7 @@ fn a_full_disk_with_nothing_beside_it_counts_what_it_loses() {
     world.set("TMPDIR", &disk);
     let script =
         format!("{RECORD_ALL}\nstat -c %s $D/nmem/nmem.db-spool-lost\nmount -o remount,size=20m $D\n$N context < $W/start");
-    let Some(said) = on_a_small_disk(&world, "276k", &script) else { return };
+    let Some(said) = on_a_small_disk(&world, "284k", &script) else { return };
     let lost: i64 = said.lines().next().unwrap().parse().unwrap();
     assert!(said.contains(&format!("{lost} events were lost")), "{said}");
     assert_eq!(world.count("SELECT count(*) FROM tool_uses") + lost, 40);

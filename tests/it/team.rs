@@ -62,7 +62,7 @@ fn decide(world: &World, what: &str, over: &str) -> Output {
 /// Ids of shown memories differ between machines; titles do not.
 fn found(world: &World, word: &str) -> Vec<String> {
     let hits = done(world.nmem(&["search", word, "--kind", "decision", "--json"])).lines();
-    let mut titles: Vec<String> = hits.iter().map(|hit| hit["title"].as_str().unwrap().to_string()).collect();
+    let mut titles: Vec<String> = hits.iter().filter_map(|hit| hit["title"].as_str().map(String::from)).collect();
     titles.sort();
     titles
 }

@@ -1,0 +1,214 @@
+//! Does a search hand over the fact that a question asks for? All sessions of a project are recorded; each labelled fact's
+//! question is asked, in words of others, and what fits into so many bytes is scored, beside BM25 over passages.
+
+use super::Project;
+use super::fit::Fitted;
+use super::score::{Fact, holds};
+use super::world::{World, send};
+use nmem::distil::score::ScoreWeights;
+use nmem::model::{Files, Filter, Hit, HitKind, SearchScope};
+use nmem::recall::passage_search::{Searched, search_by};
+use nmem::render::{results, style::Style};
+use nmem::store::{PERSON_WAIT, Store};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// Bytes of an answer.
+const BUDGETS: [usize; 3] = [1600, 2400, 3600];
+/// Hits to read for the largest budget.
+const HITS: usize = 40;
+const KINDS: [HitKind; 4] = [HitKind::Memory, HitKind::Unit, HitKind::Prompt, HitKind::Tool];
+
+/// A project with all its sessions recorded.
+struct Recorded<'a> {
+    project: &'a Project,
+    _world: World,
+    store: Store,
+    weights: ScoreWeights,
+    baseline: Baseline,
+}
+
+/// Prints the tables; returns them as JSON.
+pub fn run(projects: &[Project], weights: &Fitted, keep: Option<&Path>, write: Option<&Path>) -> Value {
+    let recorded: Vec<Recorded> = projects.iter().map(|project| Recorded::new(project, weights, keep)).collect();
+    let mut out = Map::new();
+    let by = |found: &dyn Fn(&Recorded, &Fact) -> Vec<String>| -> Vec<Answers> {
+        recorded.iter().map(|of| of.project.facts().map(|fact| (fact.id.clone(), found(of, fact))).collect()).collect()
+    };
+    let answers = [
+        ("BM25 over passages of 600", by(&|of, fact| of.baseline.found(&fact.question))),
+        ("nmem search", by(&|of, fact| of.asked(&fact.question, None).hits.iter().map(text).collect())),
+    ];
+    for bytes in BUDGETS {
+        for (name, answers) in &answers {
+            let shares: Vec<f64> =
+                projects.iter().zip(answers).map(|(project, answers)| share(project, answers, bytes)).collect();
+            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+            let worst = shares.iter().copied().fold(1.0, f64::min);
+            let each: Vec<String> =
+                projects.iter().zip(&shares).map(|(project, share)| format!("{} {share:.3}", project.name)).collect();
+            println!("asked, {bytes} bytes: {name:26} mean {mean:.3}, worst {worst:.3}   {}", each.join(", "));
+            out.insert(format!("{name}, {bytes} bytes"), json!({"mean": mean, "worst": worst, "by_project": shares}));
+        }
+    }
+    if let Some(to) = write {
+        fs::write(to, graded(&recorded)).unwrap();
+    }
+    Value::Object(out)
+}
+
+/// The texts found for each fact's question.
+type Answers = BTreeMap<String, Vec<String>>;
+
+/// The weight of the facts that the first `bytes` of their answers hold, as a share.
+fn share(project: &Project, answers: &Answers, bytes: usize) -> f64 {
+    let held = project.facts().filter(|fact| is_shown(&answers[&fact.id], fact, bytes));
+    held.map(|fact| fact.weight).sum::<f64>() / project.facts().map(|fact| fact.weight).sum::<f64>()
+}
+
+/// Whether one of the texts, of which `bytes` are shown, holds a fact.
+fn is_shown(texts: &[String], fact: &Fact, bytes: usize) -> bool {
+    let mut left = bytes;
+    texts.iter().any(|text| {
+        let shown = &text[..text.floor_char_boundary(left)];
+        left = left.saturating_sub(text.len() + 1);
+        holds(shown, &fact.must)
+    })
+}
+
+/// A hit as the program prints it.
+fn text(hit: &Hit) -> String {
+    results::text(hit, &[], Style::default(), false)
+}
+
+impl<'a> Recorded<'a> {
+    fn new(project: &'a Project, weights: &Fitted, keep: Option<&Path>) -> Recorded<'a> {
+        let world = World::new(&format!("asked-{}", project.name));
+        let kept = keep.map(|folder| folder.join(format!("asked-{}.db", project.name)));
+        if kept.as_ref().is_none_or(|db| !db.exists()) {
+            for session in project.by_id().values() {
+                send(&world, &project.sessions, session);
+            }
+            Store::open(&Files::of(world.db(), false), PERSON_WAIT).unwrap().checkpoint();
+            if let Some(kept) = &kept {
+                fs::copy(world.db(), kept).unwrap();
+            }
+        }
+        let db = kept.unwrap_or_else(|| world.db());
+        let mut store = Store::open(&Files::of(db, false), PERSON_WAIT).unwrap();
+        store.index_waiting(usize::MAX, &mut |_| ()).unwrap();
+        let weights = project.labels.keys().find_map(|id| weights.get(id)).unwrap().clone();
+        let baseline = Baseline::new(project);
+        Recorded { project, _world: world, store, weights, baseline }
+    }
+
+    fn asked(&self, question: &str, without: Option<&str>) -> Searched {
+        let filter = Filter { scope: SearchScope::of(1), ..Filter::default() };
+        let filter = Filter { without_session: without.map(String::from), ..filter };
+        search_by(&self.store, question, &KINDS, &filter, HITS, &|_| None, self.weights.clone()).unwrap()
+    }
+}
+
+/// BM25 over passages of at most 600 characters, without anything else.
+struct Baseline {
+    index: rusqlite::Connection,
+}
+
+/// Words of a question that are not searched.
+const STOP_WORDS: &str = "a an the and or of to in on for with without is are was were be been do does did what which who how why when where it its this that these those from by at as we our you your i my me after before into than then there have has had can could should would will not no";
+
+impl Baseline {
+    fn new(project: &Project) -> Baseline {
+        let index = rusqlite::Connection::open_in_memory().unwrap();
+        index.execute_batch("CREATE VIRTUAL TABLE passages USING fts5(text, tokenize='porter unicode61')").unwrap();
+        for id in project.by_id().keys() {
+            for event in super::events(&project.sessions, id) {
+                let said = match event["event"].as_str() {
+                    Some("UserPromptSubmit") => event["prompt"].as_str(),
+                    Some("Stop") => event["last_assistant_message"].as_str(),
+                    _ => None,
+                };
+                for passage in passages_of_600(said.unwrap_or_default()) {
+                    index.execute("INSERT INTO passages VALUES (?1)", [passage]).unwrap();
+                }
+            }
+        }
+        Baseline { index }
+    }
+
+    fn found(&self, question: &str) -> Vec<String> {
+        let words: Vec<String> = question
+            .to_lowercase()
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty() && !STOP_WORDS.split(' ').any(|stop| stop == *word))
+            .map(|word| format!("\"{word}\""))
+            .collect();
+        let sql = "SELECT text FROM passages WHERE passages MATCH ?1 ORDER BY bm25(passages) LIMIT 40";
+        let mut statement = self.index.prepare(sql).unwrap();
+        statement.query_map([words.join(" OR ")], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    }
+}
+
+/// Paragraphs joined up to 600 characters.
+fn passages_of_600(text: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for paragraph in text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()) {
+        let mut rest: Vec<char> = paragraph.chars().collect();
+        while !rest.is_empty() {
+            let piece: String = rest.drain(..rest.len().min(600)).collect();
+            match all.last_mut() {
+                Some(last) if last.chars().count() + piece.chars().count() < 600 => *last += &format!("\n{piece}"),
+                _ => all.push(piece),
+            }
+        }
+    }
+    all
+}
+
+/// The rows that grades are fitted on, as JSON Lines: of each question of a project, of each with its answering session left out,
+/// and of questions of other projects.
+fn graded(recorded: &[Recorded]) -> String {
+    let mut out = String::new();
+    let mut row = |of: &Recorded, kind: &str, fact: &Fact, question: &str, without: Option<&str>| {
+        let searched = of.asked(question, without);
+        let texts: Vec<String> = searched.hits.iter().map(text).collect();
+        let shown: Vec<bool> = BUDGETS.iter().map(|bytes| kind != "foreign" && is_shown(&texts, fact, *bytes)).collect();
+        let asked = searched.asked;
+        out += &format!(
+            "{}\n",
+            json!({"project": of.project.name, "kind": kind, "fact": fact.id, "question": question, "weight": fact.weight, "shown": shown,
+                "coverage": asked.coverage, "covered": asked.covered, "score": asked.score, "lead": asked.lead, "words": asked.words,
+                "unknown": asked.unknown, "grade": searched.grade.map(|grade| grade.name())})
+        );
+    };
+    for of in recorded {
+        for (session, labels) in &of.project.labels {
+            for fact in &labels.facts {
+                row(of, "own", fact, &fact.question, None);
+                row(of, "left out", fact, &fact.question, Some(session));
+            }
+        }
+        let others = recorded.iter().filter(|other| other.project.name != of.project.name);
+        let by_name: BTreeMap<&str, &Recorded> = others.map(|other| (other.project.name, other)).collect();
+        for other in by_name.values() {
+            for fact in other.project.labels.values().flat_map(|labels| &labels.facts) {
+                row(of, "foreign", fact, &without_names(&fact.question), None);
+            }
+        }
+    }
+    out
+}
+
+/// Names of the projects and their products.
+const NAMES: [&str; 8] = ["entire", "safecast", "context-evaluator", "skills", "cursor", "codex", "claude", "cloudfront"];
+
+/// A question without names of files and projects, by which another project's would be too easy to tell.
+fn without_names(question: &str) -> String {
+    let is_name = |word: &&str| {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        word.contains(['/', '\\']) || word.trim_end_matches(['.', '?', ',']).contains('.') || NAMES.contains(&bare.as_str())
+    };
+    question.split(' ').filter(|word| !is_name(word)).collect::<Vec<_>>().join(" ")
+}
