@@ -5,10 +5,14 @@
 //!
 //! FTS5's `unicode61` tokenizer splits at `_`, `/`, `-` and `.`. It cannot see the words inside `parseHookInput`, and
 //! finds no substring in CJK text, which has no spaces. So identifiers are also written in parts, and CJK runs as
-//! bigrams.
+//! bigrams. It also cuts words at vowel signs: words of Indic scripts are written in code letters, runs of South-East Asian
+//! ones, which have no spaces either, as bigrams of these.
 
 use crate::languages::{has_stems, spelling, stem_terms};
-use crate::text::{is_cjk, split_identifier, words};
+use crate::text::{is_cjk, split_identifier};
+use std::borrow::Cow;
+use unicode_normalization::char::is_combining_mark;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 /// Version of the index text. It must change whenever [`index_text`] changes its output: the index is then rebuilt.
 pub const INDEX_TEXT_VERSION: i64 = 3;
@@ -19,13 +23,13 @@ const LIMIT: usize = 8 * 1024;
 /// Returns the text to index: all words in order with identifiers split, so phrases match, followed by the whole
 /// identifiers, for someone who types `parsehookinput`, and other spellings and stems.
 pub fn index_text(text: &str) -> String {
-    let text = &text[..(0..=LIMIT.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0)];
+    let text = &*composed(&text[..text.floor_char_boundary(LIMIT)]);
     let mut out = String::with_capacity(text.len() + text.len() / 4);
     let mut whole = String::new();
     let stems = has_stems(text);
     for word in words(text) {
-        if word.chars().any(is_cjk) {
-            cjk(word, &mut out);
+        if has_own_terms(word) {
+            own_terms(word).iter().for_each(|term| push(term, &mut out));
             continue;
         }
         let parts = split_identifier(word);
@@ -50,11 +54,9 @@ pub fn index_text(text: &str) -> String {
 /// the index holds for every spelling of it.
 pub fn query_terms(word: &str) -> Vec<String> {
     let mut terms = Vec::new();
-    for word in words(word) {
-        if word.chars().any(is_cjk) {
-            let mut bigrams = String::new();
-            cjk(word, &mut bigrams);
-            terms.extend(bigrams.split_whitespace().map(str::to_lowercase));
+    for word in words(&composed(word)) {
+        if has_own_terms(word) {
+            terms.extend(own_terms(word).iter().map(|term| term.to_lowercase()));
         } else {
             terms.extend(split_identifier(word).iter().map(|part| part.to_lowercase()));
         }
@@ -69,15 +71,102 @@ fn push(word: &str, out: &mut String) {
     out.push_str(word);
 }
 
-fn cjk(word: &str, out: &mut String) {
+/// A text as it is searched: composed (NFC), `ё` as `е`, the marks of scripts that are also written without them left
+/// out, versions without their `v`.
+fn composed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return without_v(text.into());
+    }
+    let text = match is_nfc_quick(text.chars()) {
+        IsNormalized::Yes => Cow::Borrowed(text),
+        _ => Cow::Owned(text.nfc().collect()),
+    };
+    let is_left_out = |c: char| is_combining_mark(c) && !has_signs(c);
+    let text = match text.contains(|c: char| matches!(c, 'ё' | 'Ё') || is_left_out(c)) {
+        true => text
+            .chars()
+            .filter(|c| !is_left_out(*c))
+            .map(|c| match c {
+                'ё' => 'е',
+                'Ё' => 'Е',
+                c => c,
+            })
+            .collect(),
+        false => text,
+    };
+    without_v(text)
+}
+
+/// Takes the `v` off versions: `v1.2.3` is also written `1.2.3`.
+fn without_v(text: Cow<'_, str>) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let begins_version = |at: &usize| {
+        let digits = bytes[at + 1..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let after = &bytes[at + 1 + digits..];
+        matches!(bytes[*at], b'v' | b'V')
+            && digits > 0
+            && (*at == 0 || !bytes[at - 1].is_ascii_alphanumeric() && bytes[at - 1].is_ascii())
+            && after.first() == Some(&b'.')
+            && after.get(1).is_some_and(u8::is_ascii_digit)
+    };
+    let versions: Vec<usize> = (0..bytes.len()).filter(begins_version).collect();
+    if versions.is_empty() {
+        return text;
+    }
+    let keep = |(at, c): (usize, char)| (!versions.contains(&at)).then_some(c);
+    Cow::Owned(text.char_indices().filter_map(keep).collect())
+}
+
+/// Whether a character belongs to a script whose vowels are signs at a letter: Indic and South-East Asian ones.
+fn has_signs(c: char) -> bool {
+    matches!(c as u32, 0x0900..=0x0FFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0xA8E0..=0xA8FF | 0xAA60..=0xAA7F)
+}
+
+/// Whether a script with signs is written without spaces: Thai, Lao, Burmese, Khmer.
+fn has_no_spaces(c: char) -> bool {
+    matches!(c as u32, 0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF)
+}
+
+/// The runs of letters, digits and signs in a text.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && !is_combining_mark(c)).filter(|word| !word.is_empty())
+}
+
+/// Whether FTS5 would not find a word, or parts of it, as it is.
+fn has_own_terms(word: &str) -> bool {
+    !word.is_ascii() && word.chars().any(|c| is_cjk(c) || has_signs(c))
+}
+
+/// The terms of a word in a script that FTS5 does not cut right; other runs in it are terms of their own.
+fn own_terms(word: &str) -> Vec<String> {
+    let sort = |c: char| (is_cjk(c), has_signs(c) || is_combining_mark(c), has_no_spaces(c));
     let chars: Vec<char> = word.chars().collect();
-    for run in chars.chunk_by(|a, b| is_cjk(*a) == is_cjk(*b)) {
-        if is_cjk(run[0]) && run.len() > 1 {
-            run.windows(2).for_each(|pair| push(&pair.iter().collect::<String>(), out));
-        } else {
-            push(&run.iter().collect::<String>(), out);
+    let mut terms = Vec::new();
+    for run in chars.chunk_by(|a, b| sort(*a) == sort(*b)) {
+        match sort(run[0]) {
+            (true, ..) if run.len() > 1 => terms.extend(run.windows(2).map(|pair| pair.iter().collect::<String>())),
+            (_, true, true) => {
+                let letters: Vec<&[char]> = run.chunk_by(|_, next| is_combining_mark(*next)).collect();
+                match letters.len() {
+                    1 => terms.push(code(run)),
+                    _ => terms.extend(letters.windows(2).map(|pair| code(&pair.concat()))),
+                }
+            }
+            (_, true, _) => terms.push(code(run)),
+            _ => terms.push(run.iter().collect()),
         }
     }
+    terms
+}
+
+/// Characters in letters that FTS5 keeps together and does not stem: five of each.
+fn code(chars: &[char]) -> String {
+    const LETTERS: &[u8; 16] = b"bcdfghjklmnpqrtv";
+    let letters = |c: &char| {
+        let c = *c as u32;
+        (0..5).rev().map(move |at| char::from(LETTERS[(c >> (4 * at)) as usize & 15]))
+    };
+    chars.iter().flat_map(letters).collect()
 }
 
 #[cfg(test)]
@@ -114,9 +203,31 @@ mod tests {
         }
     }
 
+    #[test]
+    fn words_of_the_world_are_found_as_people_write_them() {
+        let is_found = |text: &str, word: &str| {
+            let indexed: Vec<String> = index_text(text).to_lowercase().split(' ').map(String::from).collect();
+            query_terms(word).iter().all(|term| indexed.contains(term))
+        };
+        for (text, word) in [
+            ("Die Datei U\u{308}bersicht.md", "Übersicht"),
+            ("Die Datei Übersicht.md", "U\u{308}bersicht"),
+            ("Upgrade to v1.2.3 only", "1.2.3"),
+            ("stays at 2.0.1", "v2.0.1"),
+            ("ещё раз", "еще"),
+            ("ระบบค้นหาข้อมูลช้า", "ค้นหา"),
+            ("फ़ाइल नहीं मिली", "नहीं"),
+            ("שָׁלוֹם", "שלום"),
+        ] {
+            assert!(is_found(text, word), "{word} in {text}: {:?} in {}", query_terms(word), index_text(text));
+        }
+        assert!(!is_found("ระบบค้นหาข้อมูลช้า", "ปิด"));
+        assert_eq!(index_text("the v8 engine"), "the v8 engine", "no version");
+    }
+
     proptest! {
         #[test]
-        fn a_text_is_found_by_each_of_its_words(text in "[a-zA-Z_ 記憶のé0-9]{0,60}") {
+        fn a_text_is_found_by_each_of_its_words(text in "[a-zA-Z_ 記憶のé0-9vค้นहीё.]{0,60}") {
             let indexed: Vec<String> = index_text(&text).to_lowercase().split(' ').map(str::to_string).collect();
             for term in query_terms(&text) {
                 prop_assert!(indexed.contains(&term), "{term} not in {indexed:?}");

@@ -110,6 +110,8 @@ enum SearchFormat {
     Md,
 }
 
+/// Letters by which an unknown option may differ from the one that it is taken for.
+const CLOSE: usize = 2;
 /// Maximum results for `--limit 0`.
 const ALL: usize = 100_000;
 
@@ -123,7 +125,8 @@ fn platform(name: &str) -> Result<Platform, String> {
 pub fn with_negations(args: Vec<OsString>) -> Vec<OsString> {
     let known: Vec<String> = SearchArguments::augment_args(clap::Command::new("search"))
         .get_arguments()
-        .filter_map(|argument| argument.get_long().map(String::from))
+        .flat_map(|argument| argument.get_long().into_iter().chain(argument.get_all_aliases().into_iter().flatten()))
+        .map(String::from)
         .chain(["help".to_string()])
         .collect();
     let unknown = |arg: &OsString| {
@@ -133,7 +136,9 @@ pub fn with_negations(args: Vec<OsString>) -> Vec<OsString> {
             return None;
         }
         let near = known.iter().filter(|option| *option != "not").min_by_key(|option| osa_distance(option, name))?;
-        output::warn(&format!("--{name} is no option of search and was searched as a word; the nearest option is --{near}"));
+        let near = Some(near).filter(|near| osa_distance(near, name) <= CLOSE);
+        let near = near.map(|near| format!("; the nearest option is --{near}")).unwrap_or_default();
+        output::warn(&format!("--{name} is no option of search and was searched as a word{near}"));
         Some(OsString::from(word))
     };
     let negated = |arg: &OsString| {

@@ -74,7 +74,7 @@ pub fn search_by(
     embed: Embed,
     weights: ScoreWeights,
 ) -> Result<Searched> {
-    let query = Query::parse(text);
+    let query = store.loosened(&Query::parse(text))?;
     if query.is_empty() {
         let hits = store.newest_hits(kinds, filter, limit.max(COUNTED))?;
         let (total, is_open_ended) = (hits.len(), hits.len() >= COUNTED);

@@ -156,15 +156,16 @@ fn tokens(text: &str) -> Vec<(bool, bool, &str)> {
     let mut out = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        let bare = rest.strip_prefix('-').filter(|word| word.starts_with(|c: char| !c.is_whitespace()));
+        let bare = rest.strip_prefix('-').filter(|word| word.starts_with(|c: char| !c.is_whitespace() && c != '-'));
         rest = bare.unwrap_or(rest);
         let phrase = rest.strip_prefix('"');
         let (token, behind) = match phrase {
             Some(phrase) => phrase.split_once('"').unwrap_or((phrase, "")),
-            None => rest.split_at(rest.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(rest.len())),
+            None => rest.split_at(rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '|')).unwrap_or(rest.len())),
         };
         out.push((bare.is_some(), phrase.is_some(), token));
-        rest = behind.trim_start();
+        // `a|b` are two words.
+        rest = behind.trim_start_matches(|c: char| c.is_whitespace() || c == '|');
     }
     out
 }
@@ -205,6 +206,21 @@ impl Store {
         let sql = "SELECT EXISTS (SELECT 1 FROM passage_index WHERE passage_index MATCH ?1) OR EXISTS (SELECT 1 FROM tool_index WHERE tool_index MATCH ?1)";
         let expression = format!("- scope : {wanted}");
         Ok(self.conn.prepare_cached(sql)?.query_row([expression], |row| row.get(0))?)
+    }
+
+    /// The query with each run of a script without spaces that stands nowhere as a whole replaced by its pairs of
+    /// characters: `修复验证` also finds `修复已验证`, and a word with a particle the word without.
+    pub fn loosened(&self, query: &Query) -> Result<Query> {
+        let mut loosened = Query { unwanted: query.unwanted.clone(), ..Query::default() };
+        for wanted in &query.wanted {
+            let mut pairs = word_of(wanted).split(' ').filter(|term| term.chars().all(is_cjk));
+            let is_run = word_of(wanted).contains(' ') && pairs.clone().count() == word_of(wanted).split(' ').count();
+            match is_run && !self.stands_somewhere(wanted)? {
+                true => loosened.wanted.extend(pairs.by_ref().map(|pair| format!("\"{pair}\""))),
+                false => loosened.wanted.push(wanted.clone()),
+            }
+        }
+        Ok(loosened)
     }
 
     /// Whether a tool use or a text names any of the files.
@@ -270,6 +286,8 @@ mod tests {
         assert_eq!(Query::parse("为什么没有直接把api去掉").sought(), "为什, 什么, 么没, 没有, 有直, 直接, api, 去掉");
         let whole = Query::parse("\"没有直接去掉\" -没有直接去掉");
         assert_eq!((whole.wanted.len(), whole.unwanted.len()), (1, 1), "a phrase and a negation stay whole");
+        assert_eq!(Query::parse("login|logout").sought(), "login, logout");
+        assert_eq!(Query::parse("--no-verify").sought(), "no verify");
         assert!(Query::parse(" - \" ").is_empty());
         assert_eq!(Query::parse(&"../etc/passwd".repeat(1000)).wanted[0].split(' ').count(), TERMS, "one token, a short phrase");
     }
