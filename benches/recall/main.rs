@@ -18,10 +18,10 @@ mod sessions;
 mod unasked;
 mod world;
 
-use nmem::model::Files;
+use nmem::model::{Files, Filter, HitKind, RelatedWork, SearchScope};
 use nmem::rank::RankWeights;
-use nmem::recall::{RecallQuery, ranked_by};
-use nmem::render::ranked_units::for_query;
+use nmem::recall::{RecallQuery, ranked_by, search};
+use nmem::render::ranked_units::for_request;
 use nmem::store::{PERSON_WAIT, Store};
 use score::{Query, Scores, score};
 use serde_json::{Map, Value, json};
@@ -117,7 +117,10 @@ fn shown(case: &Case, weights: &RankWeights, files: bool, budget: usize) -> Vec<
         root: None,
     };
     let found = ranked_by(&case.store, &asked, weights, RANKED).unwrap();
-    for_query(&found, budget).shown.iter().map(|shown| shown.ranked.unit.agent_session_id.clone()).collect()
+    let filter = Filter { scope: SearchScope::of(1), ..Filter::default() };
+    let answer = search(&case.store, &query.text, &HitKind::ALL, &filter, RANKED, &|_| None).unwrap();
+    let work = RelatedWork { passages: answer.hits, grade: answer.grade, units: found };
+    for_request(&work, budget).shown.iter().map(|shown| shown.ranked.unit.agent_session_id.clone()).collect()
 }
 
 /// Gain of each route, and the effect of its weight.

@@ -7,11 +7,11 @@ use crate::config::{CONTEXT_BYTES_MAX, Config, Inject, environment};
 use crate::distil::embed;
 use crate::error::NO_PROJECT;
 use crate::hook_event;
-use crate::model::{MemoryKind, MemoryRow, Millis, Recalled};
+use crate::model::{Grade, MemoryKind, MemoryRow, Millis, Recalled, RelatedWork};
 use crate::platforms::payload::{self, Payload};
 use crate::recall::{self, CurrentTask};
 use crate::render::memory_text;
-use crate::render::ranked_units::{InjectedBlock, for_query, why};
+use crate::render::ranked_units::{InjectedBlock, for_request, why};
 use crate::render::session_start::{ContextBlock, for_agent, styled, token_stats, with_below};
 use crate::runtime::{FolderProject, redactor};
 use crate::store::Store;
@@ -141,15 +141,15 @@ fn ranked(
             let request = args.query.as_deref();
             recall::for_task(store, &CurrentTask { request, files: &files, embedding, ..task(row.id, folder, config) })?
         }
-        _ => Vec::new(),
+        _ => RelatedWork::default(),
     };
-    let mut block = for_query(&found, budget);
+    let mut block = for_request(&found, budget);
     if args.json {
         if let Some(store) = store {
             let units: Vec<i64> = block.shown.iter().map(|shown| shown.ranked.unit.id).collect();
             block.tokens.distil = store.spent_on(&units)?;
         }
-        return output::print(&ranked_json(place.name(), &block).to_string());
+        return output::print(&ranked_json(place.name(), &block, found.grade).to_string());
     }
     if block.text.is_empty() {
         return output::say(&match place.row {
@@ -165,7 +165,7 @@ fn ranked(
 }
 
 /// Returns the memories of each unit as JSON, most relevant unit first; a unit without memories is listed itself.
-fn ranked_json(project: Option<&str>, block: &InjectedBlock) -> Value {
+fn ranked_json(project: Option<&str>, block: &InjectedBlock, grade: Option<Grade>) -> Value {
     let memories: Vec<Value> = block.shown.iter().flat_map(|shown| {
         let unit = &shown.ranked.unit;
         let why: Vec<String> = shown.ranked.why.iter().map(|why| format!("{} {:+.2}", why.what, why.adds)).collect();
@@ -183,10 +183,14 @@ fn ranked_json(project: Option<&str>, block: &InjectedBlock) -> Value {
     let of = |kind: MemoryKind| -> Vec<Value> {
         block.shown.iter().flat_map(|shown| &shown.memories).filter(|m| m.kind == kind).map(|m| memory_text::json(m)).collect()
     };
-    json!({
+    let mut json = json!({
         "project": project, "text": block.text, "bytes": block.text.len(), "memories": memories,
         "observations": of(MemoryKind::Observation), "summaries": of(MemoryKind::Summary), "tokenStats": token_stats(block.tokens),
-    })
+    });
+    if let Some(grade) = grade {
+        json["match"] = grade.name().into();
+    }
+    json
 }
 
 /// All candidate memories.

@@ -13,7 +13,7 @@ use crate::model::{Draft, Filter, HitKind, MemoryKind, Provenance, SearchScope, 
 use crate::recall::{self, CurrentTask};
 use crate::redact::Redactor;
 use crate::render::clean::line;
-use crate::render::ranked_units::for_query;
+use crate::render::ranked_units::for_request;
 use crate::render::results::{self, error_json, error_text, form_json, form_text, not_kept};
 use crate::render::session_start::{ContextBlock, for_agent, with_below};
 use crate::render::style::{Style, wrap};
@@ -126,7 +126,7 @@ impl CallContext {
                 };
                 with_below(own, &below, CONTEXT_BYTES).text
             }
-            false => for_query(&recall::for_task(store, &task)?, CONTEXT_BYTES).text,
+            false => for_request(&recall::for_task(store, &task)?, CONTEXT_BYTES).text,
         };
         Ok(match text.trim().is_empty() {
             true => ToolAnswer::sentence("No related work was found here; `search` looks through everything."),

@@ -1,6 +1,6 @@
 //! Results of recall, which `render` formats.
 
-use super::{MemoryRow, Millis, Platform, SessionRow, UnitRow};
+use super::{Grade, Hit, MemoryRow, Millis, Platform, SessionRow, UnitRow};
 use std::collections::HashMap;
 
 /// The selection for a session start.
@@ -114,6 +114,17 @@ pub struct RankedUnit {
     /// Notes on these memories.
     pub annotations: Annotations,
     pub relevance: Relevance,
+}
+
+/// Passages and units related to a task.
+#[derive(Clone, Debug, Default)]
+pub struct RelatedWork {
+    /// Passages that answer the request, best first.
+    pub passages: Vec<Hit>,
+    /// The grade of the answer; `None` without a request.
+    pub grade: Option<Grade>,
+    /// Units, most related first.
+    pub units: Vec<RankedUnit>,
 }
 
 /// One statement of a memory: its title, one of its facts, or a part of a summary.

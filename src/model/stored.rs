@@ -244,6 +244,8 @@ pub enum HitKind {
 }
 
 impl HitKind {
+    pub const ALL: [HitKind; 4] = [HitKind::Memory, HitKind::Unit, HitKind::Prompt, HitKind::Tool];
+
     /// Whether rows of this kind can pass the filter at all.
     pub fn passes(self, filter: &Filter) -> bool {
         match self {

@@ -1,10 +1,11 @@
 //! Ranks units for a request, a task or the files in play.
 
+use super::passage_search::search;
 use super::stale::stale;
 use super::{SessionContext, at_start, below};
 use crate::model::{
-    Filter, Hit, MemoryKind, MemoryRow, Millis, Passage, RankedUnit, Recalled, Relevance, SearchScope, TextKind, UnitRow, Vector,
-    Why,
+    Filter, Grade, Hit, HitKind, MemoryKind, MemoryRow, Millis, Passage, RankedUnit, Recalled, RelatedWork, Relevance,
+    SearchScope, TextKind, UnitRow, Vector, Why,
 };
 use crate::project::{self, git};
 use crate::rank::passage_score::best_alone;
@@ -407,6 +408,8 @@ pub(super) fn related_units(store: &Store, query: &RecallQuery, limit: usize, sh
     Ok(related_units)
 }
 
+/// Maximum passages for a request.
+const PASSAGES: usize = 20;
 /// Number of ranked units to select from.
 const RANKED: usize = 16;
 
@@ -429,8 +432,24 @@ impl CurrentTask<'_> {
     }
 }
 
-/// The work units related to a task, best first.
-pub fn for_task(store: &Store, task: &CurrentTask) -> Result<Vec<RankedUnit>> {
+/// Passages that answer the request of a task, and the work units related to it, best first. Without files, nothing is
+/// related to a request that nothing answers.
+pub fn for_task(store: &Store, task: &CurrentTask) -> Result<RelatedWork> {
+    let Some(request) = task.request else {
+        return Ok(RelatedWork { units: units_for_task(store, task)?, ..RelatedWork::default() });
+    };
+    let filter = Filter { scope: SearchScope::of(task.project), ..Filter::default() };
+    let embedding = |_: &str| task.embedding.map(|(model, vector)| (model.to_string(), vector.clone()));
+    let found = search(store, request, &HitKind::ALL, &filter, PASSAGES, &embedding)?;
+    // "Go on" names no subject: then the branch tells.
+    let is_nothing = found.grade == Some(Grade::None) && task.files.is_empty() && !rank::subject(request).is_empty();
+    let units = if is_nothing { Vec::new() } else { units_for_task(store, task)? };
+    // Raw tool uses are for a person who looks for them.
+    let passages = found.hits.into_iter().filter(|hit| hit.passage.is_some()).collect();
+    Ok(RelatedWork { passages, grade: found.grade, units })
+}
+
+fn units_for_task(store: &Store, task: &CurrentTask) -> Result<Vec<RankedUnit>> {
     let (branch, cwd) = (task.branch(), task.folder.to_string_lossy());
     let relative = |file: &String| project::relative(&task.folder.join(file).to_string_lossy(), Some(&cwd), task.home);
     let files: Vec<String> = task.files.iter().map(relative).collect();

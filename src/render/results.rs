@@ -39,6 +39,20 @@ pub fn json(hit: &Hit, words: &[String]) -> Value {
     })
 }
 
+/// The kind of a hit in a word.
+pub fn kind(hit: &Hit) -> &str {
+    match hit.kind {
+        HitKind::Unit => "work",
+        HitKind::Prompt if hit.what == "agent" => "answer",
+        HitKind::Prompt => "prompt",
+        HitKind::Tool if hit.passage.is_some() => "commit",
+        HitKind::Tool => &hit.what,
+        // Observations show their type, other memories their kind.
+        HitKind::Memory if hit.name == "observation" && !hit.what.is_empty() => &hit.what,
+        HitKind::Memory => &hit.name,
+    }
+}
+
 /// Says that an answer may not fit its question.
 pub const WEAK: &str = "No strong match; the nearest are:";
 
@@ -58,15 +72,7 @@ pub fn nothing_json() -> Value {
 
 /// One hit: a line with its id, day and kind, then its passage.
 pub fn text(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> String {
-    let what = match hit.kind {
-        HitKind::Unit => "work",
-        HitKind::Prompt if hit.what == "agent" => "answer",
-        HitKind::Prompt => "prompt",
-        HitKind::Tool => hit.what.as_str(),
-        // Observations show their type, other memories their kind.
-        HitKind::Memory if hit.name == "observation" && !hit.what.is_empty() => hit.what.as_str(),
-        HitKind::Memory => hit.name.as_str(),
-    };
+    let what = kind(hit);
     let failed = if hit.succeeded == Some(false) { format!(" {}", style.bad("failed")) } else { String::new() };
     let project =
         hit.project.as_deref().filter(|_| all_projects).map(|p| format!(" {}", style.path(&line(p, 40)))).unwrap_or_default();
@@ -99,7 +105,7 @@ pub fn markdown(hit: &Hit, words: &[String]) -> String {
 }
 
 /// Returns the whole passage that matches, or else `length` characters around the first word, on one line.
-fn snippet(hit: &Hit, words: &[String], length: usize) -> String {
+pub fn snippet(hit: &Hit, words: &[String], length: usize) -> String {
     if let Some(passage) = &hit.passage {
         return if hit.kind == HitKind::Memory { memory_line(&hit.text, passage) } else { line(passage, usize::MAX) };
     }
