@@ -17,7 +17,7 @@ use std::io::IsTerminal;
 #[cfg(feature = "mcp")]
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: claude mcp add nmem -- nmem mcp\n         nmem install cursor --mcp\n\nSix tools: search, context, show, remember, error, how. A client starts it in the project's folder and ends it."
+    after_help = "Example: claude mcp add nmem -- nmem mcp\n         nmem install cursor --mcp\n\nSix tools: memory_search, memory_context, memory_show, memory_remember, memory_error, memory_how. A client starts it in the project's folder and ends it."
 )]
 pub struct McpArguments {
     #[command(flatten)]

@@ -108,6 +108,11 @@ pub fn path(name: &'static str) -> Result<Option<PathBuf>> {
     Ok(Some(path).filter(|path| !is_in_project(path)))
 }
 
+/// Whether a variable with a path is set and ignored: the project may have set it, or it leads into the project.
+pub fn is_ignored(name: &'static str) -> bool {
+    variable(name).is_some() && path(name).is_ok_and(|path| path.is_none())
+}
+
 /// The current time, or the one in `NMEM_NOW`.
 #[expect(clippy::disallowed_methods, reason = "the one reader of the clock")]
 pub fn now() -> Millis {

@@ -9,12 +9,12 @@ use crate::ingest::persist;
 use crate::ingest::run::{Caller, Run};
 use crate::knowledge::{self, MemoryFields};
 use crate::lookup;
-use crate::model::{Draft, Filter, HitKind, MemoryKind, Provenance, SearchScope, StoredItem, Vector};
+use crate::model::{Draft, Filter, Grade, HitKind, MemoryKind, Provenance, SearchScope, StoredItem, Vector};
 use crate::recall::{self, CurrentTask};
 use crate::redact::Redactor;
 use crate::render::clean::line;
 use crate::render::ranked_units::for_request;
-use crate::render::results::{self, error_json, error_text, form_json, form_text, not_kept};
+use crate::render::results::{self, error_text, form_text, not_kept};
 use crate::render::session_start::{ContextBlock, for_agent, with_below};
 use crate::render::style::{Style, wrap};
 use crate::render::time;
@@ -26,11 +26,13 @@ use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 /// Maximum results of a search, before they are cut to the size of an answer.
-const MAX_HITS: usize = 12;
+const MAX_HITS: usize = 16;
 const MAX_ERRORS: usize = 5;
 const MAX_FORMS: usize = 8;
-/// Maximum bytes of a context block. An answer contains it twice.
-const CONTEXT_BYTES: usize = 1800;
+/// Maximum bytes of a context block; in JSON it takes a tenth more.
+const CONTEXT_BYTES: usize = 3600;
+/// Prefix of the tools' names, since some clients show them without the server's name.
+const PREFIX: &str = "memory_";
 
 /// The folder's settings and project, for one call.
 pub struct CallContext {
@@ -52,7 +54,7 @@ impl CallContext {
 
     /// Answers a call.
     pub fn call(&self, tool: &str, arguments: &ToolArguments) -> Result<ToolAnswer> {
-        match tool {
+        match tool.strip_prefix(PREFIX).unwrap_or_default() {
             "search" => self.search(arguments),
             "context" => self.context(arguments),
             "show" => self.show(arguments),
@@ -81,22 +83,17 @@ impl CallContext {
         let words = query_terms(text);
         let item = |hit| {
             let json = results::json(hit, &words);
-            let mut brief = json!({});
-            for name in ["id", "kind", "type", "snippet", "made_by"] {
-                brief[name] = json[name].clone();
-            }
-            brief["when"] = time::day(hit.at).into();
-            if all {
-                brief["project"] = json["project"].clone();
-            }
-            (results::text(hit, &words, Style::default(), all), brief)
+            (results::text(hit, &words, Style::default(), all), json!({"id": json["id"], "kind": json["kind"]}))
         };
         let note = match (&found.corrected, found.hits.is_empty()) {
             (Some(corrected), _) => Some(format!("no results for these words; these are for {corrected}")),
-            (None, true) => Some("nothing found".into()),
+            (None, true) if all => Some("nothing found".into()),
+            (None, true) => Some("nothing found here; other words, or all: true for all projects".into()),
             (None, false) => (found.total > MAX_HITS).then(|| format!("{MAX_HITS} of {} results", found.total)),
         };
-        Ok(ToolAnswer::list("results", found.hits.iter().map(item), "search for fewer words").with_note(note))
+        let grade = found.grade.unwrap_or_default();
+        let answer = ToolAnswer::list(found.hits.iter().map(item), "search for fewer words").with_note(note);
+        Ok(answer.graded(grade))
     }
 
     fn context(&self, arguments: &ToolArguments) -> Result<ToolAnswer> {
@@ -129,7 +126,9 @@ impl CallContext {
             false => for_request(&recall::for_task(store, &task)?, CONTEXT_BYTES).text,
         };
         Ok(match text.trim().is_empty() {
-            true => ToolAnswer::sentence("No related work was found here; `search` looks through everything."),
+            true => ToolAnswer::sentence(
+                "Nothing here is related to it; `memory_search` takes other words, and all: true for all projects.",
+            ),
             false => ToolAnswer::text(&text, "name fewer files, or a shorter request"),
         })
     }
@@ -138,7 +137,7 @@ impl CallContext {
         arguments.only(&["id", "all"])?;
         let id = arguments.needed("id")?;
         let all = arguments.is_set("all")?;
-        let unknown = || UserError::new(format!("nothing here has the id {}", line(id, 80)), "`search` prints ids");
+        let unknown = || UserError::new(format!("nothing here has the id {}", line(id, 80)), "`memory_search` prints ids");
         let (store, scope) = self.scope(all)?.ok_or_else(unknown)?;
         let found = lookup::find(store, id)?.ok_or_else(unknown)?;
         if !scope.is_all() && !project_of(store, &found)?.is_some_and(|project| scope.projects.contains(&project)) {
@@ -180,8 +179,8 @@ impl CallContext {
             true => Some(format!("no such error is recorded here{}", not_kept(store.tool_uses_gone_until(&scope)?))),
             false => None,
         };
-        let item = |error| (error_text(error, Style::default()), error_json(error));
-        Ok(ToolAnswer::list("errors", found.iter().map(item), "pass the line that names the error").with_note(note))
+        let item = |error| (error_text(error, Style::default()), Value::Null);
+        Ok(ToolAnswer::list(found.iter().map(item), "pass the line that names the error").with_note(note))
     }
 
     fn how(&self, arguments: &ToolArguments) -> Result<ToolAnswer> {
@@ -197,8 +196,8 @@ impl CallContext {
             }
             false => None,
         };
-        let item = |form| (form_text(form, Style::default()), form_json(form));
-        Ok(ToolAnswer::list("forms", forms.iter().map(item), "name a subcommand").with_note(note))
+        let item = |form| (form_text(form, Style::default()), Value::Null);
+        Ok(ToolAnswer::list(forms.iter().map(item), "name a subcommand").with_note(note))
     }
 
     /// The store, and the project to which a call is limited; `None` if nothing is recorded there.
@@ -217,7 +216,11 @@ impl CallContext {
     }
 
     fn nothing(&self) -> ToolAnswer {
-        ToolAnswer::sentence("Nothing is remembered for this project yet.")
+        let why = match environment::is_ignored("NMEM_DB") {
+            true => " NMEM_DB is ignored: it leads into the project, or the project's settings set it.",
+            false => "",
+        };
+        ToolAnswer::sentence(&format!("Nothing is remembered for this project yet.{why}"))
     }
 
     /// The fields of a memory, named as in the observation protocol and the RAD memory specification.
@@ -248,7 +251,7 @@ impl CallContext {
 /// out their results.
 fn kinds(name: Option<&str>) -> Result<(Vec<HitKind>, Vec<MemoryKind>)> {
     Ok(match name {
-        None => (vec![HitKind::Memory, HitKind::Unit, HitKind::Prompt], Vec::new()),
+        None => (HitKind::ALL.to_vec(), Vec::new()),
         Some("memory") => (vec![HitKind::Memory], Vec::new()),
         Some("unit") => (vec![HitKind::Unit], Vec::new()),
         Some("prompt") => (vec![HitKind::Prompt], Vec::new()),
@@ -353,8 +356,10 @@ const WIDTH: usize = 160;
 #[derive(Debug)]
 pub struct ToolAnswer {
     parts: Vec<AnswerPart>,
-    /// The name of the parts in the structured content; if `None`, they are lines of one text.
-    list: Option<&'static str>,
+    /// True if the parts are items of a list; otherwise they are lines of one text.
+    is_list: bool,
+    /// The grade of an answer to a question. Such an answer also has its items as structured content.
+    grade: Option<Grade>,
     /// Text that replaces omitted parts.
     more: String,
     /// Text after the parts, or without parts.
@@ -362,7 +367,7 @@ pub struct ToolAnswer {
     is_error: bool,
 }
 
-/// A line, or an item of a list.
+/// A line, or an item of a list; `json` says what it is and does not repeat its text.
 #[derive(Debug)]
 struct AnswerPart {
     text: String,
@@ -374,18 +379,25 @@ impl ToolAnswer {
     pub fn text(text: &str, more: impl Into<String>) -> ToolAnswer {
         let lines = wrap(text.trim_end(), WIDTH);
         let parts = lines.lines().map(|line| AnswerPart { text: line.to_string(), json: Value::Null }).collect();
-        ToolAnswer { parts, list: None, more: more.into(), note: None, is_error: false }
+        ToolAnswer { parts, is_list: false, grade: None, more: more.into(), note: None, is_error: false }
     }
 
     /// Creates an answer from items, best first, each as text and as JSON.
-    pub fn list(name: &'static str, items: impl Iterator<Item = (String, Value)>, more: impl Into<String>) -> ToolAnswer {
+    pub fn list(items: impl Iterator<Item = (String, Value)>, more: impl Into<String>) -> ToolAnswer {
         let parts = items.map(|(text, json)| AnswerPart { text: text.trim_end().to_string(), json: sanitised(json) }).collect();
-        ToolAnswer { parts, list: Some(name), more: more.into(), note: None, is_error: false }
+        ToolAnswer { parts, is_list: true, grade: None, more: more.into(), note: None, is_error: false }
     }
 
     /// Creates an answer of one sentence.
     pub fn sentence(text: &str) -> ToolAnswer {
-        ToolAnswer { parts: Vec::new(), list: None, more: String::new(), note: Some(text.to_string()), is_error: false }
+        ToolAnswer {
+            parts: Vec::new(),
+            is_list: false,
+            grade: None,
+            more: String::new(),
+            note: Some(text.to_string()),
+            is_error: false,
+        }
     }
 
     /// Creates an error answer: the reason, and what to do next.
@@ -397,6 +409,12 @@ impl ToolAnswer {
 
     pub fn with_note(mut self, note: Option<String>) -> ToolAnswer {
         self.note = note;
+        self
+    }
+
+    /// Adds how well the answer fits its question.
+    pub fn graded(mut self, grade: Grade) -> ToolAnswer {
+        self.grade = Some(grade);
         self
     }
 
@@ -418,31 +436,24 @@ impl ToolAnswer {
     fn result(&self, shown: usize) -> CallToolResult {
         let left_out = self.parts.len() - shown;
         let more = (left_out > 0).then(|| format!("{left_out} more {} left out: {}", self.unit(left_out), self.more));
+        let weak = (self.grade == Some(Grade::Weak)).then_some(results::WEAK);
         let texts = self.parts[..shown].iter().map(|part| part.text.as_str());
-        let lines: Vec<&str> = texts.chain(more.as_deref()).chain(self.note.as_deref()).collect();
-        let text = lines.join("\n");
-        let mut result = CallToolResult::success(vec![ContentBlock::text(text.clone())]);
+        let lines: Vec<&str> = weak.into_iter().chain(texts).chain(more.as_deref()).chain(self.note.as_deref()).collect();
+        let mut result = CallToolResult::success(vec![ContentBlock::text(lines.join("\n"))]);
         result.is_error = Some(self.is_error);
-        let mut structured = match self.list {
-            Some(name) => json!({ name: self.parts[..shown].iter().map(|part| &part.json).collect::<Vec<_>>() }),
-            None => json!({ "text": text }),
-        };
-        if self.list.is_some() {
-            let notes: Vec<&str> = more.as_deref().into_iter().chain(self.note.as_deref()).collect();
-            if !notes.is_empty() {
-                structured["note"] = notes.join(" ").into();
-            }
-        }
-        result.structured_content = Some(structured);
+        result.structured_content = self.grade.map(|grade| {
+            let items: Vec<&Value> = self.parts[..shown].iter().map(|part| &part.json).collect();
+            json!({"match": grade.name(), "results": items})
+        });
         result
     }
 
     fn unit(&self, n: usize) -> &'static str {
-        match (self.list, n) {
-            (Some(_), 1) => "item",
-            (Some(_), _) => "items",
-            (None, 1) => "line",
-            (None, _) => "lines",
+        match (self.is_list, n) {
+            (true, 1) => "item",
+            (true, _) => "items",
+            (false, 1) => "line",
+            (false, _) => "lines",
         }
     }
 }

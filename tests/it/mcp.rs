@@ -25,7 +25,7 @@ fn six_tools_are_defined_in_two_thousand_bytes_and_each_says_when_to_use_it() {
     let mut client = McpClient::of(&world);
     let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
     let names: Vec<&str> = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["search", "context", "show", "remember", "error", "how"]);
+    assert_eq!(names, ["memory_search", "memory_context", "memory_show", "memory_remember", "memory_error", "memory_how"]);
     assert!(tools.to_string().len() <= 2000, "{} bytes", tools.to_string().len());
     for tool in tools.as_array().unwrap() {
         assert!(tool["description"].as_str().unwrap().starts_with("Use "), "{tool}");
@@ -39,23 +39,23 @@ fn six_tools_are_defined_in_two_thousand_bytes_and_each_says_when_to_use_it() {
 }
 
 #[test]
-fn each_tool_answers_with_text_and_the_same_as_data() {
+fn each_tool_answers_with_text_and_a_search_with_its_grade() {
     let world = World::new();
     with_memories(&world);
     let mut client = McpClient::of(&world);
-    let (text, data) = client.call("search", json!({"query": "cache"}));
+    let (text, data) = client.call("memory_search", json!({"query": "cache"}));
     assert!(text.starts_with("m1  2026-11-20  decision\n    Never use Redis here; use SQLite for the cache"), "{text}");
     assert_eq!((&data["results"][0]["id"], &data["results"][0]["kind"]), (&json!("m1"), &json!("decision")));
-    assert_eq!(client.call("search", json!({"query": "cache", "kind": "lesson"})).1["note"], "nothing found");
-    assert!(client.text("context", json!({})).contains("Never use Redis here"));
-    let related = client.text("context", json!({"files": ["src/export.rs"]}));
+    assert_eq!(client.call("memory_search", json!({"query": "cache", "kind": "lesson"})).1["match"], "none");
+    assert!(client.text("memory_context", json!({})).contains("Never use Redis here"));
+    let related = client.text("memory_context", json!({"files": ["src/export.rs"]}));
     assert!(related.contains("Quote fields with commas"), "{related}");
-    assert!(client.text("show", json!({"id": "m1"})).contains("from: p"));
-    let (text, data) = client.call("error", json!({"text": "error: expected 2 fields, found 3"}));
+    assert!(client.text("memory_show", json!({"id": "m1"})).contains("from: p"));
+    let (text, data) = client.call("memory_error", json!({"text": "error: expected 2 fields, found 3"}));
     assert!(text.contains("ended by: changed src/export.rs, then cargo test export succeeded"), "{text}");
-    assert_eq!(data["errors"][0]["ended_by"]["files"], json!(["src/export.rs"]));
-    let (text, data) = client.call("how", json!({"program": "cargo test"}));
-    assert!(text.starts_with("cargo test export\n") && data["forms"][0]["succeeded"] == 1, "{text} {data}");
+    assert_eq!(data, Value::Null, "what the text says is not said twice");
+    let (text, data) = client.call("memory_how", json!({"program": "cargo test"}));
+    assert!(text.starts_with("cargo test export\n") && text.contains("succeeded 1 time") && data.is_null(), "{text} {data}");
 }
 
 #[test]
@@ -63,9 +63,9 @@ fn what_an_agent_remembers_is_marked_as_its_words() {
     let world = World::new();
     let mut client = McpClient::of(&world);
     let decision = json!({"text": "SQLite for the cache", "kind": "decision", "reason": "one file <private>and Ann asked</private>", "alternatives": ["Redis"], "confidence": 0.8, "files": ["src/cache.rs"]});
-    assert_eq!(client.text("remember", decision), "Remembered as m1 (decision), as the agent's words.");
+    assert_eq!(client.text("memory_remember", decision), "Remembered as m1 (decision), as the agent's words.");
     let lesson = json!({"text": "Run migrations first: token ghp_0123456789abcdefghijklmnopqrstuvwxyzAB", "kind": "lesson", "type": "warning", "tags": ["tests"]});
-    assert_eq!(client.text("remember", lesson), "Remembered as m2 (lesson), as the agent's words.");
+    assert_eq!(client.text("memory_remember", lesson), "Remembered as m2 (lesson), as the agent's words.");
     let stored = world.nmem(&["show", "m1", "--json"]).json();
     assert_eq!(
         (&stored["provenance"], &stored["pinned"], &stored["alternatives"]),
@@ -82,11 +82,11 @@ fn nothing_is_remembered_while_recording_is_paused() {
     let world = World::new();
     let mut client = McpClient::of(&world);
     world.nmem(&["off", "1h"]);
-    let answer = client.request("tools/call", json!({"name": "remember", "arguments": {"text": "Tabs"}}));
+    let answer = client.request("tools/call", json!({"name": "memory_remember", "arguments": {"text": "Tabs"}}));
     assert_eq!(answer["result"]["isError"], true);
     assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("recording is paused"), "{answer}");
     world.nmem(&["on"]);
-    assert!(client.text("remember", json!({"text": "Tabs"})).contains("m1"));
+    assert!(client.text("memory_remember", json!({"text": "Tabs"})).contains("m1"));
 }
 
 #[test]
@@ -97,15 +97,15 @@ fn other_projects_are_answered_only_when_asked_for() {
     world.nmem(&["remember", "The other one uses Redis for sessions", "--project", &other.display().to_string()]);
     let foreign = format!("m{}", world.count("SELECT max(id) FROM memories"));
     let mut client = McpClient::of(&world);
-    assert!(!client.text("search", json!({"query": "redis sessions"})).contains("other one"));
-    assert!(client.text("search", json!({"query": "redis sessions", "all": true})).contains("other one"));
-    assert!(client.text("show", json!({"id": foreign})).contains("belongs to another project"));
-    assert!(client.text("show", json!({"id": foreign, "all": true})).contains("other one"));
+    assert!(!client.text("memory_search", json!({"query": "redis sessions"})).contains("other one"));
+    assert!(client.text("memory_search", json!({"query": "redis sessions", "all": true})).contains("other one"));
+    assert!(client.text("memory_show", json!({"id": foreign})).contains("belongs to another project"));
+    assert!(client.text("memory_show", json!({"id": foreign, "all": true})).contains("other one"));
     drop(client);
     // In the home folder there is no project to answer for.
     world.set("HOME", &world.project().display().to_string());
     let mut client = McpClient::of(&world);
-    assert!(client.text("search", json!({"query": "redis"})).contains("all: true"));
+    assert!(client.text("memory_search", json!({"query": "redis"})).contains("all: true"));
 }
 
 #[test]
@@ -123,20 +123,20 @@ fn answers_stay_small_and_harmless_whatever_is_stored() {
     session.end();
     let mut client = McpClient::of(&world);
     for (tool, arguments) in [
-        ("search", json!({"query": "number schön lang"})),
-        ("search", json!({"query": "number", "kind": "prompt"})),
-        ("context", json!({})),
-        ("context", json!({"request": "number schön", "files": ["src/a.rs"]})),
-        ("show", json!({"id": "s1"})),
-        ("show", json!({"id": "u1"})),
-        ("show", json!({"id": "p1"})),
+        ("memory_search", json!({"query": "number schön lang"})),
+        ("memory_search", json!({"query": "number", "kind": "prompt"})),
+        ("memory_context", json!({})),
+        ("memory_context", json!({"request": "number schön", "files": ["src/a.rs"]})),
+        ("memory_show", json!({"id": "s1"})),
+        ("memory_show", json!({"id": "u1"})),
+        ("memory_show", json!({"id": "p1"})),
     ] {
         let (text, data) = client.call(tool, arguments.clone());
         assert!(text.len() > 200, "{tool} {arguments}: {text}");
         let all = format!("{text}{data}");
         assert!(!all.contains('\u{1b}') && !all.contains('\u{202e}') && !all.contains("<system>"), "{tool}: {all}");
     }
-    assert!(client.text("show", json!({"id": "s1"})).contains("lines left out: `nmem show s1` prints all"));
+    assert!(client.text("memory_show", json!({"id": "s1"})).contains("lines left out: `nmem show s1` prints all"));
 }
 
 #[test]
@@ -151,13 +151,13 @@ fn clients_of_each_revision_are_answered() {
         );
         assert_eq!(hello["result"]["protocolVersion"], version);
         client.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
-        assert!(client.text("search", json!({"query": "cache"})).contains("m1"));
+        assert!(client.text("memory_search", json!({"query": "cache"})).contains("m1"));
     }
     let mut client = McpClient::stateless(&world);
     let found = client.request("server/discover", json!({}));
     assert!(found["result"]["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")), "{found}");
     assert_eq!(client.request("tools/list", json!({}))["result"]["resultType"], "complete");
-    assert!(client.text("search", json!({"query": "cache"})).contains("m1"));
+    assert!(client.text("memory_search", json!({"query": "cache"})).contains("m1"));
 }
 
 #[test]
@@ -166,16 +166,16 @@ fn a_wrong_call_is_an_error_that_the_model_can_read() {
     with_memories(&world);
     let mut client = McpClient::of(&world);
     for (tool, arguments, says) in [
-        ("search", json!({}), "query is missing"),
-        ("search", json!({"query": 7}), "query must be a string"),
-        ("search", json!({"query": "x", "limit": 3}), "unknown argument \"limit\". use query, kind, file, since, all"),
-        ("search", json!({"query": "x", "kind": "note"}), "unknown kind note"),
-        ("search", json!({"query": "x", "since": "soon"}), "7d or 2026-11-01"),
-        ("context", json!({"files": {"a": 1}}), "files must be a list"),
-        ("show", json!({"id": "m99"}), "nothing here has the id m99"),
-        ("remember", json!({"text": "x", "kind": "decision", "confidence": "high"}), "confidence"),
-        ("error", json!({"text": "!"}), "too little"),
-        ("how", json!({"program": "cargo", "all": "yes"}), "all must be true or false"),
+        ("memory_search", json!({}), "query is missing"),
+        ("memory_search", json!({"query": 7}), "query must be a string"),
+        ("memory_search", json!({"query": "x", "limit": 3}), "unknown argument \"limit\". use query, kind, file, since, all"),
+        ("memory_search", json!({"query": "x", "kind": "note"}), "unknown kind note"),
+        ("memory_search", json!({"query": "x", "since": "soon"}), "7d or 2026-11-01"),
+        ("memory_context", json!({"files": {"a": 1}}), "files must be a list"),
+        ("memory_show", json!({"id": "m99"}), "nothing here has the id m99"),
+        ("memory_remember", json!({"text": "x", "kind": "decision", "confidence": "high"}), "confidence"),
+        ("memory_error", json!({"text": "!"}), "too little"),
+        ("memory_how", json!({"program": "cargo", "all": "yes"}), "all must be true or false"),
     ] {
         let answer = client.request("tools/call", json!({"name": tool, "arguments": arguments}));
         let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
@@ -198,7 +198,7 @@ fn broken_input_ends_nothing() {
     // Errors without an id may come first.
     let answer = std::iter::repeat_with(|| client.read()).find(|answer| answer.get("result").is_some());
     assert_eq!(answer.unwrap()["result"], json!({}));
-    assert!(client.text("search", json!({"query": "cache"})).contains("m1"));
+    assert!(client.text("memory_search", json!({"query": "cache"})).contains("m1"));
     assert_eq!(client.close().1, Some(0));
     // A client that goes away before it said anything.
     assert_eq!(McpClient::start(&world).close().0, "");
@@ -211,7 +211,7 @@ fn a_text_cut_within_a_character_is_answered() {
     with_memories(&world);
     let mut client = McpClient::of(&world);
     client.write(
-        r#"{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"search","arguments":{"query":"cache \ud83d"}}}"#,
+        r#"{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"memory_search","arguments":{"query":"cache \ud83d"}}}"#,
     );
     let answer = client.read();
     assert!(answer["id"] == 77 && answer["result"].to_string().contains("SQLite"), "{answer}");
@@ -232,7 +232,9 @@ fn a_project_does_not_choose_the_database() {
             json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}),
         );
         client.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
-        assert!(client.text("remember", json!({"text": "Tabs"})).contains("Remembered"));
+        let nothing = client.text("memory_search", json!({"query": "tabs"}));
+        assert!(arguments.len() > 1 || nothing.contains("NMEM_DB is ignored"), "{nothing}");
+        assert!(client.text("memory_remember", json!({"text": "Tabs"})).contains("Remembered"));
         assert!(!evil.exists(), "{arguments:?}");
     }
     assert_eq!(world.count("SELECT count(*) FROM memories"), 2);
@@ -246,7 +248,7 @@ fn a_cancelled_call_is_not_answered() {
     world.write(CONFIG, &format!("[embeddings]\nbase_url = \"http://127.0.0.1:{}/v1\"\nmodel = \"m\"\n", server.port));
     let mut client = McpClient::of(&world);
     let begun = Instant::now();
-    let call = client.send("tools/call", json!({"name": "search", "arguments": {"query": "cache"}}));
+    let call = client.send("tools/call", json!({"name": "memory_search", "arguments": {"query": "cache"}}));
     client.write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": call}}).to_string());
     let ping: Value = client.request("ping", json!({}));
     assert!(ping["result"].is_object() && begun.elapsed() < Duration::from_secs(2), "{ping}");
