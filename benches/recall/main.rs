@@ -3,7 +3,7 @@
 //! `cargo bench --bench recall`: sends real sessions through the hooks; for each query, shows what a session that
 //! begins with it would receive, and again with its first three files in play, beside the simple rankings; then LoCoMo through `nmem search`'s own
 //! way; then what `nmem context` and `nmem search` take in time and memory at up to a million tool uses and 100,000 memories.
-//! `-- --ablation` drops one route at a time and moves weights, `-- --prompts` asks only when hooks speak at a prompt, `-- --unasked [DIR]` what sessions receive unasked, `-- --locomo` only long conversations, `-- --large`
+//! `-- --ablation` drops one route at a time and moves weights, `-- --prompts` asks only when hooks speak at a prompt, `-- --sets` scores `nmem context --query` on each set, `-- --unasked [DIR]` what sessions receive unasked, `-- --locomo` only long conversations, `-- --large`
 //! measures time and memory alone. Prints tables for
 //! people and one JSON object as its last line.
 
@@ -25,7 +25,7 @@ use nmem::render::ranked_units::for_request;
 use nmem::store::{PERSON_WAIT, Store};
 use score::{Query, Scores, score};
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use world::World;
 
 const BUDGETS: [usize; 3] = [2000, 4000, 9000];
@@ -68,6 +68,10 @@ fn main() {
         );
         return;
     }
+    if asked("--sets") {
+        println!("\n{}", json!({"bench": "recall", "measured": true, "sets": sets(folder.parent().unwrap())}));
+        return;
+    }
     let world = World::new("queries");
     let replayed = sessions::replayed(&world, &folder);
     let (small, whole) = (replayed[SMALL].1.clone(), world.keep("whole"));
@@ -101,6 +105,30 @@ fn main() {
         json!({"bench": "recall", "measured": true, "sessions": table.json, "locomo": locomo, "prompts": prompts,
             "unasked": unasked, "large": large})
     );
+}
+
+/// The sets of queries.
+const SETS: [&str; 2] = ["recall", "recall-2"];
+
+/// Scores `nmem context --query` on each set; their mean and their worst.
+fn sets(data: &Path) -> Value {
+    let mut all: Vec<[f64; 3]> = Vec::new();
+    let open = |copy| Store::open(&Files::of(copy, false), PERSON_WAIT).unwrap();
+    for set in SETS.into_iter().filter(|set| data.join(set).join("queries.json").exists()) {
+        let world = World::new(set);
+        let replayed = sessions::replayed(&world, &data.join(set));
+        let cases: Vec<Case> = replayed.into_iter().map(|(query, copy)| Case { query, store: open(copy) }).collect();
+        let rankings: Vec<Vec<String>> =
+            cases.iter().map(|case| shown(case, &RankWeights::default(), false, BUDGETS[1])).collect();
+        let queries: Vec<&Query> = cases.iter().map(|case| &case.query).collect();
+        let measures = score(&queries, &rankings).all;
+        println!("{set:20} {} queries: R@5 {:.3}, MRR {:.3}", queries.len(), measures[0], measures[1]);
+        all.push(measures);
+    }
+    let mean = |at: usize| all.iter().map(|measures| measures[at]).sum::<f64>() / all.len() as f64;
+    let worst = |at: usize| all.iter().map(|measures| measures[at]).fold(1.0, f64::min);
+    println!("mean R@5 {:.3}, MRR {:.3}; worst {:.3}, {:.3}", mean(0), mean(1), worst(0), worst(1));
+    json!({"recall_at_5": mean(0), "mrr": mean(1), "worst": [worst(0), worst(1)]})
 }
 
 /// The sessions of what a session would be given, in its order.
