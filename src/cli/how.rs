@@ -3,24 +3,55 @@
 use super::output;
 use super::project_argument::{ProjectArgument, open};
 use crate::error::{NO_PROJECT, UserError};
-use crate::model::SearchScope;
+use crate::model::{Grade, SearchScope};
 use crate::recall::{command_forms, past_errors};
-use crate::render::results::{error_json, error_text, form_json, form_text, not_kept};
+use crate::render::results::{NEVER_WORKED, WEAK, error_json, error_text, form_json, form_text, not_kept, nothing_json};
 use crate::runtime::FolderProject;
 use anyhow::Result;
+use serde_json::Value;
+use std::ffi::OsString;
 use std::io::{self, Read};
+
+/// Options of both commands, and those with a value; all others belong to what was pasted.
+const FLAGS: [&str; 5] = ["--all", "--all-projects", "--json", "--help", "-h"];
+const VALUED: [&str; 2] = ["--limit", "--project"];
+
+/// Moves the commands' own options before the words, so that a pasted command line or error keeps its options:
+/// `nmem how python3 -m unittest`.
+pub fn as_pasted(args: Vec<OsString>) -> Vec<OsString> {
+    if args.iter().any(|arg| arg == "--") {
+        return args;
+    }
+    let (mut own, mut words) = (args[..1].to_vec(), Vec::new());
+    let mut rest = args.into_iter().skip(1);
+    while let Some(arg) = rest.next() {
+        let name = arg.to_string_lossy().into_owned();
+        if VALUED.contains(&name.as_str()) {
+            own.push(arg);
+            own.extend(rest.next());
+        } else if FLAGS.contains(&name.as_str()) || VALUED.iter().any(|option| name.starts_with(&format!("{option}="))) {
+            own.push(arg);
+        } else {
+            words.push(arg);
+        }
+    }
+    if !words.is_empty() {
+        own.push("--".into());
+    }
+    own.into_iter().chain(words).collect()
+}
 
 /// Show how a program is called here, the form that works first
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem how go test\n         nmem how gh pr create --all\n\nCalls that differ only in files, quoted texts and values of options count as one form."
+    after_help = "Example: nmem how go test\n         nmem how python3 -m unittest --all\n\nCalls that differ only in files, quoted texts and values of options count as one form."
 )]
 pub struct HowArguments {
     /// The program, and its subcommand if it has one
     #[arg(value_name = "PROGRAM", required = true)]
     program: Vec<String>,
     /// Search all projects
-    #[arg(long)]
+    #[arg(long, visible_alias = "all-projects")]
     all: bool,
     /// Forms to show; 0 for all
     #[arg(long, value_name = "N", default_value_t = 5)]
@@ -49,11 +80,14 @@ pub fn run(args: &HowArguments) -> Result<()> {
     let found = forms.len();
     forms.truncate(if args.limit == 0 { usize::MAX } else { args.limit });
     if args.json {
-        return forms.iter().try_for_each(|form| output::print(&form_json(form).to_string()));
+        return print_json(forms.iter().map(form_json));
     }
     if forms.is_empty() {
         let gone = store.as_ref().zip(scope.as_ref()).map_or(Ok(None), |(store, scope)| store.tool_uses_gone_until(scope))?;
         output::warn(&format!("no call of {program} is recorded here{}; --all searches all projects", not_kept(gone)));
+    }
+    if forms.first().is_some_and(|form| form.grade() == Grade::Weak) {
+        output::say(output::style().faint(NEVER_WORKED).as_str())?;
     }
     forms.iter().try_for_each(|form| output::entry(&form_text(form, output::style()), false))?;
     if forms.len() < found {
@@ -72,7 +106,7 @@ pub struct ErrorArguments {
     #[arg(value_name = "TEXT", required = true)]
     text: Vec<String>,
     /// Search all projects
-    #[arg(long)]
+    #[arg(long, visible_alias = "all-projects")]
     all: bool,
     /// Errors to show; 0 for all
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -121,11 +155,22 @@ pub fn run_error(args: &ErrorArguments) -> Result<()> {
         return Err(UserError::usage("this says too little to search for", "give the line that names the error").into());
     };
     if args.json {
-        return found.iter().try_for_each(|error| output::print(&error_json(error).to_string()));
+        return print_json(found.iter().map(error_json));
     }
     if found.is_empty() {
         let gone = store.as_ref().zip(scope.as_ref()).map_or(Ok(None), |(store, scope)| store.tool_uses_gone_until(scope))?;
         output::warn(&format!("no such error is recorded here{}; `nmem search WORDS` searches everything", not_kept(gone)));
     }
+    if found.first().is_some_and(|error| error.grade() == Grade::Weak) {
+        output::say(output::style().faint(WEAK).as_str())?;
+    }
     found.iter().try_for_each(|error| output::entry(&error_text(error, output::style()), false))
+}
+
+/// Prints one object per line; one that says that there is nothing if there is none.
+fn print_json(mut items: impl ExactSizeIterator<Item = Value>) -> Result<()> {
+    if items.len() == 0 {
+        return output::print(&nothing_json().to_string());
+    }
+    items.try_for_each(|item| output::print(&item.to_string()))
 }

@@ -118,6 +118,7 @@ pub fn main(mut args: Vec<OsString>) -> ExitCode {
             }
         }
         Some("search") => args = search::with_negations(args),
+        Some("how" | "error") => args = how::as_pasted(args),
         _ => {}
     }
     let matches = definition().try_get_matches_from(std::iter::once(OsString::from("nmem")).chain(args));

@@ -9,7 +9,9 @@ use crate::ingest::persist;
 use crate::ingest::run::{Caller, Run};
 use crate::knowledge::{self, MemoryFields};
 use crate::lookup;
-use crate::model::{Draft, Filter, Grade, HitKind, MemoryKind, Provenance, SearchScope, StoredItem, Vector};
+use crate::model::{
+    CommandForm, Draft, Filter, Grade, HitKind, MemoryKind, PastError, Provenance, SearchScope, StoredItem, Vector,
+};
 use crate::recall::{self, CurrentTask};
 use crate::redact::Redactor;
 use crate::render::clean::line;
@@ -180,7 +182,8 @@ impl CallContext {
             false => None,
         };
         let item = |error| (error_text(error, Style::default()), Value::Null);
-        Ok(ToolAnswer::list(found.iter().map(item), "pass the line that names the error").with_note(note))
+        let grade = found.first().map(PastError::grade).unwrap_or_default();
+        Ok(ToolAnswer::list(found.iter().map(item), "pass the line that names the error").with_note(note).graded(grade))
     }
 
     fn how(&self, arguments: &ToolArguments) -> Result<ToolAnswer> {
@@ -197,7 +200,8 @@ impl CallContext {
             false => None,
         };
         let item = |form| (form_text(form, Style::default()), Value::Null);
-        Ok(ToolAnswer::list(forms.iter().map(item), "name a subcommand").with_note(note))
+        let grade = forms.first().map(CommandForm::grade).unwrap_or_default();
+        Ok(ToolAnswer::list(forms.iter().map(item), "name a subcommand").with_note(note).graded(grade))
     }
 
     /// The store, and the project to which a call is limited; `None` if nothing is recorded there.
@@ -442,8 +446,11 @@ impl ToolAnswer {
         let mut result = CallToolResult::success(vec![ContentBlock::text(lines.join("\n"))]);
         result.is_error = Some(self.is_error);
         result.structured_content = self.grade.map(|grade| {
-            let items: Vec<&Value> = self.parts[..shown].iter().map(|part| &part.json).collect();
-            json!({"match": grade.name(), "results": items})
+            let items: Vec<&Value> = self.parts[..shown].iter().map(|part| &part.json).filter(|json| !json.is_null()).collect();
+            match items.is_empty() {
+                true => json!({"match": grade.name()}),
+                false => json!({"match": grade.name(), "results": items}),
+            }
         });
         result
     }

@@ -381,6 +381,23 @@ pub struct Hit {
     pub score: f64,
 }
 
+/// Minimum likeness of a past error to one that is asked for, to be the same one.
+const SAME_ERROR: f64 = 0.8;
+
+impl PastError {
+    /// Strong if it is the same error, whatever its paths and numbers.
+    pub fn grade(&self) -> Grade {
+        if self.likeness >= SAME_ERROR { Grade::Strong } else { Grade::Weak }
+    }
+}
+
+impl CommandForm {
+    /// Strong if a call of this form has succeeded.
+    pub fn grade(&self) -> Grade {
+        if self.succeeded > 0 { Grade::Strong } else { Grade::Weak }
+    }
+}
+
 /// An error that occurred before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PastError {

@@ -55,6 +55,8 @@ pub fn kind(hit: &Hit) -> &str {
 
 /// Says that an answer may not fit its question.
 pub const WEAK: &str = "No strong match; the nearest are:";
+/// Says that no form of a program has worked.
+pub const NEVER_WORKED: &str = "No call of it has succeeded here:";
 
 /// One hit of an answer as JSON, with the grade of the answer; `None` for a list without a question.
 pub fn graded_json(hit: &Hit, words: &[String], grade: Option<Grade>) -> Value {
@@ -205,7 +207,7 @@ pub fn error_json(error: &PastError) -> Value {
     let ending = |ending: &ErrorEnding| json!({"command": ending.command, "files": ending.files, "commit": ending.commit, "text": ending.text.as_ref().map(|(text, _)| text)});
     json!({
         "signature": error.signature, "at": error.at, "session": error.session, "unit": error.unit.map(|unit| format!("u{unit}")),
-        "command": error.command, "error": error.error, "ended_by": error.ended_by.as_ref().map(ending),
+        "command": error.command, "error": error.error, "ended_by": error.ended_by.as_ref().map(ending), "match": error.grade().name(),
     })
 }
 
@@ -226,7 +228,7 @@ pub fn form_text(form: &CommandForm, style: Style) -> String {
 pub fn form_json(form: &CommandForm) -> Value {
     json!({
         "command": form.command, "succeeded": form.succeeded, "failed": form.failed, "last_at": form.last_at,
-        "unit": form.unit.map(|unit| format!("u{unit}")),
+        "unit": form.unit.map(|unit| format!("u{unit}")), "match": form.grade().name(),
     })
 }
 

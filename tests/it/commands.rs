@@ -59,6 +59,21 @@ fn a_program_is_shown_in_the_form_that_works_first() {
 }
 
 #[test]
+fn what_people_paste_keeps_its_options_and_an_answer_has_a_grade() {
+    let world = World::new();
+    let mut session = Session::new(&world, "pasted");
+    session.ask("Run the tests of the importer").bash("python3 -m unittest importer", "OK");
+    session.fails("npm run build --if-present", "error TS2304: cannot find name 'rows'").close("They pass.").end();
+    let pasted = world.nmem(&["how", "python3", "-m", "unittest", "--json"]).lines();
+    assert_eq!((&pasted[0]["command"], &pasted[0]["match"]), (&"python3 -m unittest importer".into(), &"strong".into()));
+    let failed = world.nmem(&["how", "npm", "run", "build"]).stdout;
+    assert!(failed.starts_with("No call of it has succeeded here:"), "{failed}");
+    let error = world.nmem(&["error", "npm", "--if-present:", "error TS2304: cannot find name 'lines'", "--json"]).lines();
+    assert_eq!(error[0]["match"], "strong");
+    assert_eq!(world.nmem(&["how", "cargo", "--json"]).stdout, "{\"match\":\"none\"}\n");
+}
+
+#[test]
 fn other_projects_are_searched_on_request_only() {
     let world = World::new();
     past(&world);

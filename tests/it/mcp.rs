@@ -53,9 +53,12 @@ fn each_tool_answers_with_text_and_a_search_with_its_grade() {
     assert!(client.text("memory_show", json!({"id": "m1"})).contains("from: p"));
     let (text, data) = client.call("memory_error", json!({"text": "error: expected 2 fields, found 3"}));
     assert!(text.contains("ended by: changed src/export.rs, then cargo test export succeeded"), "{text}");
-    assert_eq!(data, Value::Null, "what the text says is not said twice");
+    assert_eq!(data, json!({"match": "strong"}), "what the text says is not said twice");
     let (text, data) = client.call("memory_how", json!({"program": "cargo test"}));
-    assert!(text.starts_with("cargo test export\n") && text.contains("succeeded 1 time") && data.is_null(), "{text} {data}");
+    assert!(
+        text.starts_with("cargo test export\n") && text.contains("succeeded 1 time") && data["match"] == "strong",
+        "{text} {data}"
+    );
 }
 
 #[test]
