@@ -118,7 +118,15 @@ pub fn run(args: &ContextArguments) -> Result<()> {
 }
 
 fn task<'a>(project: i64, folder: &'a Path, config: &'a Config) -> CurrentTask<'a> {
-    CurrentTask { project, folder, home: config.home.as_deref(), request: None, files: &[], embedding: None }
+    CurrentTask {
+        project,
+        folder,
+        home: config.home.as_deref(),
+        request: None,
+        files: &[],
+        embedding: None,
+        now: environment::now(),
+    }
 }
 
 /// Shows earlier work related to a request and to files.

@@ -199,6 +199,7 @@ pub fn run(args: &SearchArguments) -> Result<()> {
         concept: args.concept.clone(),
         memories: memories(args),
         without_session: None,
+        asked_at: Some(now),
     };
     let text = query(args);
     if args.query.is_empty() && !args.unwanted.is_empty() {

@@ -76,7 +76,14 @@ impl CallContext {
         let since = arguments.text("since")?.map(|text| time::parse(text, environment::now())).transpose();
         let since = since.map_err(|error| UserError::usage(error, "write 7d or 2026-11-01"))?;
         let Some((store, scope)) = self.scope(all)? else { return Ok(self.nothing()) };
-        let filter = Filter { scope, since, file: arguments.text("file")?.map(String::from), memories, ..Filter::default() };
+        let filter = Filter {
+            scope,
+            since,
+            file: arguments.text("file")?.map(String::from),
+            memories,
+            asked_at: Some(environment::now()),
+            ..Filter::default()
+        };
         let embedding = |text: &str| -> Option<(String, Vector)> {
             self.config.embeddings.destination()?;
             embed::of_text(&self.config, &self.redactor, text, embed::FOR_A_PERSON)
@@ -113,6 +120,7 @@ impl CallContext {
             request,
             files: &files,
             embedding: embedding.as_ref().map(|(model, vector)| (model.as_str(), vector)),
+            now: environment::now(),
         };
         let text = match request.is_none() && files.is_empty() {
             true => {

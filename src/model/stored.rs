@@ -229,8 +229,10 @@ pub struct Filter {
     pub concept: Option<String>,
     /// Memory kinds; empty: all.
     pub memories: Vec<MemoryKind>,
-    /// The agent's id of a session to leave out: the one that asks.
+    /// The agent's id of a session to leave out.
     pub without_session: Option<String>,
+    /// Time of the question: a prompt that is being answered then is left out, since it asks the same.
+    pub asked_at: Option<Millis>,
 }
 
 /// Kind of a search hit.

@@ -76,6 +76,7 @@ mod tests {
             Distiller { redactor: &redactor, home: None, ignored: &[], now: at(6), gone: Gone::Deleted, agent_notes: false };
         let due = to.due_in_session(Platform::ClaudeCode, session).unwrap();
         distiller.distil(to, &due).unwrap();
+        to.index_waiting(usize::MAX, &mut |_| ()).unwrap();
     }
 
     /// Unrelated work, so that words occurring in every unit carry no weight.

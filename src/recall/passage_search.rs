@@ -319,12 +319,14 @@ impl AnswerMeasures {
 
     /// The measurements that the regression uses, in its order.
     pub fn features(&self) -> [f64; 5] {
-        [self.coverage, self.covered, self.score, self.lead, self.words]
+        [self.coverage, self.covered, self.score, self.lead, self.words.min(LONG)]
     }
 }
 
 const BIAS: f64 = -4.316;
 const WEIGHTS: [f64; 5] = [1.576, 0.323, 2.299, -2.498, -0.455];
+/// Words from which a question counts as long: longer ones were not fitted.
+const LONG: f64 = 12.0;
 /// Log-odds from which an answer is strong.
 const STRONG: f64 = -2.7;
 /// Coverage below which an answer is none: a passage has one of many words.

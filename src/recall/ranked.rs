@@ -424,6 +424,8 @@ pub struct CurrentTask<'a> {
     pub files: &'a [String],
     /// Embedding of the request, and the model.
     pub embedding: Option<(&'a str, &'a Vector)>,
+    /// Time of the question.
+    pub now: Millis,
 }
 
 impl CurrentTask<'_> {
@@ -438,7 +440,7 @@ pub fn for_task(store: &Store, task: &CurrentTask) -> Result<RelatedWork> {
     let Some(request) = task.request else {
         return Ok(RelatedWork { units: units_for_task(store, task)?, ..RelatedWork::default() });
     };
-    let filter = Filter { scope: SearchScope::of(task.project), ..Filter::default() };
+    let filter = Filter { scope: SearchScope::of(task.project), asked_at: Some(task.now), ..Filter::default() };
     let embedding = |_: &str| task.embedding.map(|(model, vector)| (model.to_string(), vector.clone()));
     let found = search(store, request, &HitKind::ALL, &filter, PASSAGES, &embedding)?;
     // "Go on" names no subject: then the branch tells.

@@ -7,7 +7,7 @@ use super::passage_index::memory_lines;
 use super::query::Query;
 use crate::commit_message::commit_message;
 use crate::index_text::query_terms;
-use crate::model::{Filter, Hit, HitKind, PassageId, SearchScope, TextKind, ToolUseRow};
+use crate::model::{Filter, Hit, HitKind, Millis, PassageId, SearchScope, TextKind, ToolUseRow};
 use crate::passages::passages;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, ToSql, params};
@@ -74,13 +74,15 @@ impl Store {
     pub fn passages_as_hits(&self, ranked: &[(PassageId, f64)], filter: &Filter, limit: usize) -> Result<Vec<(PassageId, Hit)>> {
         let mut loaders: HashMap<HitKind, Loader> = HashMap::new();
         let mut texts: HashSet<String> = HashSet::new();
+        let open = filter.asked_at.map(|at| self.open_prompts(at)).transpose()?.unwrap_or_default();
         let mut hits = Vec::new();
         for (id, score) in ranked {
             if hits.len() == limit {
                 break;
             }
             let kind = id.text().kind().hit();
-            if !kind.passes(filter) {
+            let is_open = kind == HitKind::Prompt && open.contains(&id.text().row());
+            if is_open || !kind.passes(filter) {
                 continue;
             }
             let loader = match loaders.entry(kind) {
@@ -96,6 +98,15 @@ impl Store {
             }
         }
         Ok(hits)
+    }
+
+    /// The prompts that are being answered: the last ones of sessions that were active in the hour before.
+    fn open_prompts(&self, at: Millis) -> Result<HashSet<i64>> {
+        const HOUR: Millis = 3_600_000;
+        let sql = "SELECT p.id FROM sessions s JOIN prompts p ON p.id =
+                     (SELECT id FROM prompts WHERE session_id = s.id ORDER BY number DESC, id DESC LIMIT 1)
+                   WHERE s.active_at >= ?1 AND s.ended_at IS NULL AND p.kind = 'prompt'";
+        Ok(self.conn.prepare_cached(sql)?.query_map([at - HOUR], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
     /// Number of tool uses with each word, counted up to [`COMMON`].

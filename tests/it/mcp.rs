@@ -4,7 +4,7 @@ use crate::world::World;
 use crate::world::mcp::McpClient;
 use crate::world::models::CONFIG;
 use crate::world::server::{Reply, Server};
-use crate::world::session::Session;
+use crate::world::session::{MINUTE, Session};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -78,6 +78,22 @@ fn what_an_agent_remembers_is_marked_as_its_words() {
     let all = world.all_bytes().iter().any(|(_, bytes)| bytes.windows(8).any(|part| part == b"ghp_0123" || part == b"nn asked"));
     assert!(!all, "neither a secret nor private text is stored");
     assert_eq!(world.nmem(&["review", "--json"]).lines().len(), 2, "a person reviews them");
+}
+
+/// An agent asks in the words of the prompt that it is answering.
+#[test]
+fn the_prompt_that_is_being_answered_is_no_answer() {
+    let world = World::new();
+    with_memories(&world);
+    let mut session = Session::new(&world, "asks");
+    session.at = world.now - MINUTE;
+    session.starts("startup");
+    session.ask("Why is the cache not in Redis, and where do its rows go?");
+    let mut client = McpClient::of(&world);
+    let text = client.text("memory_search", json!({"query": "cache Redis rows"}));
+    assert!(text.contains("use SQLite for the cache") && !text.contains("where do its rows go"), "{text}");
+    let text = client.text("memory_context", json!({"request": "the cache and Redis"}));
+    assert!(text.contains("use SQLite for the cache") && !text.contains("where do its rows go"), "{text}");
 }
 
 #[test]
