@@ -76,7 +76,7 @@ impl EmbeddingClient<'_> {
     }
 }
 
-/// Keeps the memories whose folders the model may all see.
+/// Keeps the memories whose folders the model may all see; of a memory without a session, that of its project.
 pub fn shown(store: &Store, mut waiting: Vec<Unembedded>, may_see: &dyn Fn(&str) -> bool) -> Result<Vec<Unembedded>> {
     let mut sessions: HashMap<i64, bool> = HashMap::new();
     let mut folders: HashMap<String, bool> = HashMap::new();
@@ -87,7 +87,18 @@ pub fn shown(store: &Store, mut waiting: Vec<Unembedded>, may_see: &dyn Fn(&str)
             unknown.insert(all.into_iter().all(shown));
         }
     }
-    waiting.retain(|waiting| waiting.session.is_none_or(|session| sessions[&session]));
+    let mut projects: HashMap<i64, bool> = HashMap::new();
+    for project in waiting.iter().filter(|waiting| waiting.session.is_none()).map(|waiting| waiting.project) {
+        if let Entry::Vacant(unknown) = projects.entry(project) {
+            let root = store.project_by_row(project)?.map(|project| project.root);
+            let shown = |folder: String| *folders.entry(folder).or_insert_with_key(|folder| may_see(folder));
+            unknown.insert(root.filter(|root| !root.is_empty()).is_none_or(shown));
+        }
+    }
+    waiting.retain(|waiting| match waiting.session {
+        Some(session) => sessions[&session],
+        None => projects[&waiting.project],
+    });
     Ok(waiting)
 }
 

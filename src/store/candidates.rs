@@ -261,14 +261,18 @@ impl Store {
         })
     }
 
-    /// Active memories without a vector of the model, of a project or one of its sessions, newest first.
+    /// Active memories without a vector of the model, of a project, a session or all projects, newest first.
     pub fn unembedded(
         &self,
         (project, session): (Option<i64>, Option<i64>),
         model: &str,
         limit: usize,
     ) -> Result<Vec<Unembedded>> {
-        let of = if session.is_some() { "m.session_id = ?2 AND (?1 IS NULL OR ?1)" } else { "m.project_id = ?1 AND ?2 IS NULL" };
+        let of = match (project, session) {
+            (_, Some(_)) => "m.session_id = ?2 AND (?1 IS NULL OR ?1)",
+            (Some(_), None) => "m.project_id = ?1 AND ?2 IS NULL",
+            (None, None) => "?1 IS NULL AND ?2 IS NULL",
+        };
         let sql = format!(
             "SELECT m.id, m.project_id, concat_ws('. ', m.title, m.subtitle, m.body), m.session_id FROM memories m
              WHERE {of} AND m.project_id IS NOT NULL AND m.superseded_by IS NULL AND m.kind <> 'task'

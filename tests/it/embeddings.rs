@@ -61,6 +61,22 @@ fn what_is_asked_for_in_other_words_is_found() {
     assert_eq!(server.count(), asked);
 }
 
+#[test]
+fn memories_of_all_projects_are_embedded_on_request_where_the_model_may_see_them() {
+    let (world, server) = world();
+    let [other, shut] = ["other", "shut"].map(|name| world.git_project(name, &format!("https://example.org/dev/{name}.git")));
+    for (folder, text) in [(&other, "Invoices are rounded at the end"), (&shut, "The secret recipe has ginger")] {
+        world.nmem(&["remember", text, "--kind", "lesson", "--project", folder.to_str().unwrap()]);
+    }
+    let rule = format!("[[folder]]\nmatch = \"{}\"\nprovider = \"none\"\nenabled = false\n", shut.display());
+    world.write(CONFIG, &format!("{}\n{rule}", server.embeddings()));
+    assert!(world.nmem(&["distil"]).text().contains("12 memories were embedded."));
+    let all = world.nmem(&["distil", "--all"]).text();
+    assert!(all.contains("1 memory was embedded."), "{all}");
+    let without = world.sql("SELECT title FROM memories WHERE vector_block IS NULL");
+    assert_eq!(without, "The secret recipe has ginger", "the model may not see that folder");
+}
+
 /// Vectors cost money, so repairing the indexes keeps them.
 #[test]
 fn a_rebuilt_index_keeps_the_vectors() {
