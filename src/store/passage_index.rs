@@ -188,9 +188,19 @@ impl Store {
         Ok(self.conn.prepare_cached("SELECT 1 FROM waiting LIMIT 1")?.exists([])?)
     }
 
-    /// Number of passages in the index.
+    /// Number of passages in the index: the first number of the record of averages that FTS5 keeps (FTS5, "Structure
+    /// Record Format"), since counting 700,000 rows takes 10 ms.
     pub fn passages_indexed(&self) -> Result<i64> {
-        Ok(self.conn.prepare_cached("SELECT count(*) FROM passage_index_docsize")?.query_row([], |row| row.get(0))?)
+        let sql = "SELECT block FROM passage_index_data WHERE id = 1";
+        let averages: Option<Vec<u8>> = self.conn.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?;
+        let mut count: i64 = 0;
+        for byte in averages.unwrap_or_default().into_iter().take(8) {
+            count = count << 7 | i64::from(byte & 0x7f);
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        Ok(count)
     }
 
     /// Number of texts that wait to be indexed.
@@ -306,4 +316,29 @@ pub struct PassagesByWord {
     pub counts: Vec<i64>,
     /// Number of all passages.
     pub all: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::testing::event;
+    use crate::model::{EventKind, TextKind};
+    use crate::redact::Redactor;
+    use crate::store::testing::{Scratch, store_event};
+
+    #[test]
+    fn passages_are_counted_and_a_text_that_waits_is_indexed_once() {
+        let scratch = Scratch::new("passages-counted");
+        let mut store = scratch.open();
+        let redactor = Redactor::default();
+        let prompts = (0..300).map(|n| EventKind::UserPrompt { text: format!("prompt {n} about the parser") });
+        let events: Vec<_> =
+            prompts.enumerate().map(|(n, what)| redactor.clean(event("counted", n as i64 * 5000, what))).collect();
+        store.write(|tx| events.iter().try_for_each(|event| store_event(tx, event))).unwrap();
+        assert_eq!((store.texts_waiting().unwrap(), store.passages_indexed().unwrap()), (300, 0));
+        assert_eq!(store.index_waiting(100, &mut |_| ()).unwrap(), 100);
+        assert_eq!(store.index_waiting(usize::MAX, &mut |_| ()).unwrap(), 200);
+        assert_eq!((store.passages_indexed().unwrap(), store.unindexed().unwrap()), (300, 0));
+        store.write(|tx| tx.unindex(TextKind::Message, 7)).unwrap();
+        assert_eq!((store.passages_indexed().unwrap(), store.unindexed().unwrap()), (299, 1));
+    }
 }
