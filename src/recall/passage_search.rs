@@ -127,7 +127,7 @@ fn by_words(
         tools.retain(|tool| !is_known(tool));
         hits.extend(tools);
     }
-    let grade = grade(&asked, &hits);
+    let grade = grade(&asked, &hits, &query.terms());
     let total = hits.len();
     hits.truncate(limit);
     Ok(Searched { hits, grade: Some(grade), total, is_open_ended: total >= COUNTED, corrected: None, asked })
@@ -335,12 +335,15 @@ const NONE: f64 = 0.12;
 const YOUNG: i64 = 100;
 
 /// Grades the answer to a question.
-pub fn grade(asked: &AnswerMeasures, hits: &[Hit]) -> Grade {
+pub fn grade(asked: &AnswerMeasures, hits: &[Hit], terms: &[String]) -> Grade {
     let passages = hits.iter().any(|hit| hit.kind != HitKind::Tool || hit.passage.is_some());
     match (hits.is_empty(), passages, asked.log_odds()) {
         (true, ..) => Grade::None,
-        // Only tool uses have the words.
-        (_, false, _) => Grade::Weak,
+        // Only tool uses have the words: one has all of them, or it is not what was asked for.
+        (_, false, _) => {
+            let words = query_terms(&format!("{} {}", hits[0].text, hits[0].more));
+            if terms.iter().all(|term| words.contains(term)) { Grade::Strong } else { Grade::Weak }
+        }
         _ if asked.coverage < NONE && asked.among >= YOUNG => Grade::None,
         (.., odds) if odds < STRONG => Grade::Weak,
         _ => Grade::Strong,
