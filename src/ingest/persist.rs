@@ -4,6 +4,7 @@
 use super::complete;
 use super::run::{self, Caller, Run};
 use crate::command_kind;
+use crate::index_text::INDEX_TEXT_VERSION;
 use crate::model::{BackgroundEnd, ClosedBy, Event, EventKind, Files, Millis, ProjectId, StartSource, ToolUse, UserAnswer};
 use crate::redact::Clean;
 use crate::runtime::log_error;
@@ -181,14 +182,14 @@ pub fn reader(run: &Run) -> Result<Option<Store>> {
     Ok(store)
 }
 
-/// Indexes the texts that wait, before a search; what cannot be indexed, because the database is locked or read-only, is
-/// not found. `progress` receives the number of texts done.
+/// Indexes the texts that wait, before a search, and after an upgrade all of them; what cannot be indexed, because the
+/// database is locked or read-only, is not found. `progress` receives the number of texts done.
 pub fn index_waiting(files: &Files, store: &Store, wait: Duration, progress: &mut dyn FnMut(usize)) {
-    let index = || match store.is_any_waiting()? {
-        true => Store::open(files, wait)?.index_waiting(usize::MAX, progress).map(drop),
-        false => Ok(()),
+    let mut index = || match (store.index_text_version()? < INDEX_TEXT_VERSION, store.is_any_waiting()?) {
+        (true, _) => Store::open(files, wait)?.rebuild_index(&mut |done, _| progress(done as usize)),
+        (_, true) => Store::open(files, wait)?.index_waiting(usize::MAX, progress).map(drop),
+        _ => Ok(()),
     };
-    let mut index = index;
     if let Err(error) = index() {
         log_error(&format!("waiting texts could not be indexed: {error:#}"));
     }

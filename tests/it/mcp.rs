@@ -80,6 +80,16 @@ fn what_an_agent_remembers_is_marked_as_its_words() {
     assert_eq!(world.nmem(&["review", "--json"]).lines().len(), 2, "a person reviews them");
 }
 
+#[test]
+fn after_an_upgrade_the_first_call_finds_what_was_stored_before() {
+    let world = World::new();
+    with_memories(&world);
+    let mut client = McpClient::of(&world);
+    world.sql("INSERT INTO passage_index(passage_index) VALUES ('delete-all')");
+    world.connect().execute_batch("UPDATE meta SET value = 2 WHERE key = 'index_text_version'").unwrap();
+    assert!(client.text("memory_search", json!({"query": "cache"})).contains("m1"));
+}
+
 /// An agent asks in the words of the prompt that it is answering.
 #[test]
 fn the_prompt_that_is_being_answered_is_no_answer() {
