@@ -74,7 +74,7 @@ impl Store {
     pub fn passages_as_hits(&self, ranked: &[(PassageId, f64)], filter: &Filter, limit: usize) -> Result<Vec<(PassageId, Hit)>> {
         let mut loaders: HashMap<HitKind, Loader> = HashMap::new();
         let mut texts: HashSet<String> = HashSet::new();
-        let open = filter.asked_at.map(|at| self.open_prompts(at)).transpose()?.unwrap_or_default();
+        let open = filter.asked_at.map(|at| self.open_prompts(&filter.scope, at)).transpose()?.unwrap_or_default();
         let mut hits = Vec::new();
         for (id, score) in ranked {
             if hits.len() == limit {
@@ -101,12 +101,17 @@ impl Store {
     }
 
     /// The prompts that are being answered: the last ones of sessions that were active in the hour before.
-    fn open_prompts(&self, at: Millis) -> Result<HashSet<i64>> {
+    fn open_prompts(&self, scope: &SearchScope, at: Millis) -> Result<HashSet<i64>> {
         const HOUR: Millis = 3_600_000;
-        let sql = "SELECT p.id FROM sessions s JOIN prompts p ON p.id =
-                     (SELECT id FROM prompts WHERE session_id = s.id ORDER BY number DESC, id DESC LIMIT 1)
-                   WHERE s.active_at >= ?1 AND s.ended_at IS NULL AND p.kind = 'prompt'";
-        Ok(self.conn.prepare_cached(sql)?.query_map([at - HOUR], |row| row.get(0))?.collect::<Result<_, _>>()?)
+        // With projects, their sessions are found by an index.
+        let among = if scope.is_all() { "?2 IS NULL" } else { "s.project_id IN (SELECT value FROM json_each(?2))" };
+        let sql = format!(
+            "SELECT p.id FROM sessions s JOIN prompts p ON p.id =
+               (SELECT id FROM prompts WHERE session_id = s.id ORDER BY number DESC, id DESC LIMIT 1)
+             WHERE {among} AND s.active_at >= ?1 AND s.ended_at IS NULL AND p.kind = 'prompt'"
+        );
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        Ok(statement.query_map(params![at - HOUR, scope.json()], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
     /// Number of tool uses with each word, counted up to [`COMMON`].

@@ -34,6 +34,14 @@ macro_rules! memory_lines {
 }
 pub(super) use memory_lines;
 
+/// The rows of each kind of text that are searched, as SQL.
+const SEARCHED: [(TextKind, &str); 4] = [
+    (TextKind::Message, "prompts WHERE kind NOT IN ('thinking', 'taken-back')"),
+    (TextKind::Memory, "memories WHERE true"),
+    (TextKind::Commit, "tool_uses WHERE command_kind = 'commit'"),
+    (TextKind::Unit, "work_units WHERE rules_mark IS NOT NULL"),
+];
+
 /// A text as it is indexed.
 struct IndexedText {
     project: Option<i64>,
@@ -127,13 +135,7 @@ impl Tx<'_> {
 
     /// Marks all texts as waiting, of rows after the given ids: prompts, memories, tool uses, units.
     pub(super) fn wait_for_all(&self, after: [i64; 4]) -> Result<()> {
-        let tables = [
-            (TextKind::Message, "prompts WHERE kind NOT IN ('thinking', 'taken-back')"),
-            (TextKind::Memory, "memories WHERE true"),
-            (TextKind::Commit, "tool_uses WHERE command_kind = 'commit'"),
-            (TextKind::Unit, "work_units WHERE rules_mark IS NOT NULL"),
-        ];
-        for ((kind, rows), after) in tables.into_iter().zip(after) {
+        for ((kind, rows), after) in SEARCHED.into_iter().zip(after) {
             let sql = format!("INSERT OR IGNORE INTO waiting(text) SELECT id * 4 + ?1 FROM {rows} AND id > ?2");
             self.tx.execute(&sql, [kind as i64, after])?;
         }
@@ -142,13 +144,7 @@ impl Tx<'_> {
 
     /// Marks the texts of a session as waiting.
     pub(super) fn wait_for_session(&self, session: i64) -> Result<()> {
-        let tables = [
-            (TextKind::Message, "prompts WHERE kind NOT IN ('thinking', 'taken-back')"),
-            (TextKind::Memory, "memories WHERE true"),
-            (TextKind::Commit, "tool_uses WHERE command_kind = 'commit'"),
-            (TextKind::Unit, "work_units WHERE rules_mark IS NOT NULL"),
-        ];
-        for (kind, rows) in tables {
+        for (kind, rows) in SEARCHED {
             let sql = format!("INSERT OR IGNORE INTO waiting(text) SELECT id * 4 + ?1 FROM {rows} AND session_id = ?2");
             self.tx.prepare_cached(&sql)?.execute([kind as i64, session])?;
         }

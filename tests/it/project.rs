@@ -130,7 +130,13 @@ fn a_package_is_split_off_with_its_sessions_and_merged_back() {
         let folder = world.folder.join(folder).display().to_string();
         world.nmem(&["search", "SCENARIO", "--json", "--project", &folder]).stdout.lines().count()
     };
+    let indexed = |project: i64| {
+        world.count(&format!(
+            "SELECT count(*) FROM passage_index WHERE passage_index MATCH 'scenario AND scope : project{project}'"
+        ))
+    };
     assert_eq!((found("project"), found("project/packages/billing/src")), (1, 1), "prompts of the same words are shown once");
+    assert_eq!((indexed(1), indexed(2)), (2, 2));
     insta::assert_snapshot!(world.nmem(&["project", "list"]).text(), @"
        2  billing  2 sessions, last just now https://example.org/dev/project.git
        1  project  2 sessions, last just now https://example.org/dev/project.git
@@ -141,6 +147,7 @@ fn a_package_is_split_off_with_its_sessions_and_merged_back() {
     [exit 0]
     ");
     assert_eq!((found("project"), found("project/packages/billing")), (1, 1));
+    assert_eq!((indexed(1), indexed(2)), (4, 0));
     assert_eq!(work(&world, "project/packages/billing", "s-last"), "project 1");
 }
 
