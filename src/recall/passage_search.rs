@@ -110,11 +110,13 @@ fn by_words(
         hit.score += best * adds(&scorer, *id, hit);
     }
     sort(&mut found);
-    let asked = AnswerMeasures::new(query, &by_word, &found);
+    let mut asked = AnswerMeasures::new(query, &by_word, &found);
     if kinds.contains(&HitKind::Memory)
         && let Some((model, vector)) = embedding
     {
+        let by_words = found.len();
         found = with_meaning(store, found, filter, &model, &vector)?;
+        asked.is_near = found.len() > by_words;
     }
     prefer_memories(&mut found);
     sort(&mut found);
@@ -202,8 +204,7 @@ fn sort(found: &mut Found) {
     found.sort_by(|(_, a), (_, b)| b.score.total_cmp(&a.score).then(b.at.cmp(&a.at)));
 }
 
-/// Gives a memory the rank of the message that it repeats, and an answer that of the question of its unit, if that is
-/// higher.
+/// Puts a memory before the message that it repeats.
 fn prefer_memories(found: &mut Found) {
     let words: Vec<HashSet<String>> = found.iter().map(|(_, hit)| words_of(hit)).collect();
     let mut raised: HashMap<usize, f64> = HashMap::new();
@@ -214,7 +215,7 @@ fn prefer_memories(found: &mut Found) {
         };
         if let Some(memory) = (0..found.len()).find(is_repeat) {
             let raise = raised.entry(memory).or_insert(found[memory].1.score);
-            *raise = raise.max(message.score + f64::EPSILON);
+            *raise = raise.max(message.score.next_up());
         }
     }
     for (at, score) in raised {
@@ -283,6 +284,8 @@ pub struct AnswerMeasures {
     pub unknown: f64,
     /// Number of passages in the index.
     pub among: i64,
+    /// Memories without the words are near by their embedding.
+    pub is_near: bool,
 }
 
 impl AnswerMeasures {
@@ -309,6 +312,7 @@ impl AnswerMeasures {
             words: query.len() as f64,
             unknown: unknown / total,
             among: by_word.all,
+            is_near: false,
         }
     }
 
@@ -344,7 +348,7 @@ pub fn grade(asked: &AnswerMeasures, hits: &[Hit], terms: &[String]) -> Grade {
             let words = query_terms(&format!("{} {}", hits[0].text, hits[0].more));
             if terms.iter().all(|term| words.contains(term)) { Grade::Strong } else { Grade::Weak }
         }
-        _ if asked.coverage < NONE && asked.among >= YOUNG => Grade::None,
+        _ if asked.coverage < NONE && asked.among >= YOUNG && !asked.is_near => Grade::None,
         (.., odds) if odds < STRONG => Grade::Weak,
         _ => Grade::Strong,
     }
