@@ -5,15 +5,18 @@ use super::Project;
 use super::fit::Fitted;
 use super::score::{Fact, holds};
 use super::world::{World, send};
+use nmem::distil::EmbeddingClient;
 use nmem::distil::score::ScoreWeights;
-use nmem::model::{Files, Filter, Hit, HitKind, SearchScope};
+use nmem::model::{EmbeddingModel, Files, Filter, Hit, HitKind, LocalModel, SearchScope, Vector};
 use nmem::recall::passage_search::{Searched, search_by};
+use nmem::redact::Redactor;
 use nmem::render::{results, style::Style};
 use nmem::store::{PERSON_WAIT, Store};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 /// Bytes of an answer.
 const BUDGETS: [usize; 3] = [1600, 2400, 3600];
@@ -28,19 +31,40 @@ struct Recorded<'a> {
     store: Store,
     weights: ScoreWeights,
     baseline: Baseline,
+    /// Embeddings of all questions, and the name of their model.
+    questions: &'a Questions,
+}
+
+type Questions = Option<(String, BTreeMap<String, Vector>)>;
+
+/// Options of the bench.
+#[derive(Debug, Default)]
+pub struct AskedOptions<'a> {
+    /// A folder in which databases are kept for the next run.
+    pub keep: Option<&'a Path>,
+    /// The file for the rows that grades are fitted on.
+    pub grades: Option<&'a Path>,
+    /// The folder of a local model, for searches by embedding too; needs the feature `local-model`.
+    pub model: Option<&'a Path>,
 }
 
 /// Prints the tables; returns them as JSON.
-pub fn run(projects: &[Project], weights: &Fitted, keep: Option<&Path>, write: Option<&Path>) -> Value {
-    let recorded: Vec<Recorded> = projects.iter().map(|project| Recorded::new(project, weights, keep)).collect();
+pub fn run(projects: &[Project], weights: &Fitted, options: &AskedOptions) -> Value {
+    let model =
+        options.model.map(|folder| EmbeddingModel::Local(LocalModel { name: "local".into(), folder: folder.to_path_buf() }));
+    let questions = model.as_ref().map(|model| (model.name().to_string(), embedded_questions(projects, model)));
+    let of = |project| Recorded::new(project, weights, options.keep, model.as_ref(), &questions);
+    let recorded: Vec<Recorded> = projects.iter().map(of).collect();
     let mut out = Map::new();
     let by = |found: &dyn Fn(&Recorded, &Fact) -> Vec<String>| -> Vec<Answers> {
         recorded.iter().map(|of| of.project.facts().map(|fact| (fact.id.clone(), found(of, fact))).collect()).collect()
     };
-    let answers = [
-        ("BM25 over passages of 600", by(&|of, fact| of.baseline.found(&fact.question))),
-        ("nmem search", by(&|of, fact| of.asked(&fact.question, None).hits.iter().map(text).collect())),
-    ];
+    let asked = |model: bool| by(&|of, fact| of.asked(&fact.question, None, model).hits.iter().map(text).collect());
+    let mut answers =
+        vec![("BM25 over passages of 600", by(&|of, fact| of.baseline.found(&fact.question))), ("nmem search", asked(false))];
+    if options.model.is_some() {
+        answers.push(("nmem search, local model", asked(true)));
+    }
     for bytes in BUDGETS {
         for (name, answers) in &answers {
             let shares: Vec<f64> =
@@ -53,7 +77,7 @@ pub fn run(projects: &[Project], weights: &Fitted, keep: Option<&Path>, write: O
             out.insert(format!("{name}, {bytes} bytes"), json!({"mean": mean, "worst": worst, "by_project": shares}));
         }
     }
-    if let Some(to) = write {
+    if let Some(to) = options.grades {
         fs::write(to, graded(&recorded)).unwrap();
     }
     Value::Object(out)
@@ -84,7 +108,13 @@ fn text(hit: &Hit) -> String {
 }
 
 impl<'a> Recorded<'a> {
-    fn new(project: &'a Project, weights: &Fitted, keep: Option<&Path>) -> Recorded<'a> {
+    fn new(
+        project: &'a Project,
+        weights: &Fitted,
+        keep: Option<&Path>,
+        model: Option<&EmbeddingModel>,
+        questions: &'a Questions,
+    ) -> Recorded<'a> {
         let world = World::new(&format!("asked-{}", project.name));
         let kept = keep.map(|folder| folder.join(format!("asked-{}.db", project.name)));
         if kept.as_ref().is_none_or(|db| !db.exists()) {
@@ -101,14 +131,32 @@ impl<'a> Recorded<'a> {
         store.index_waiting(usize::MAX, &mut |_| ()).unwrap();
         let weights = project.labels.keys().find_map(|id| weights.get(id)).unwrap().clone();
         let baseline = Baseline::new(project);
-        Recorded { project, _world: world, store, weights, baseline }
+        if let Some(model) = model {
+            let waiting = store.unembedded((None, None), model.name(), usize::MAX >> 1).unwrap();
+            let client = EmbeddingClient { to: model, redactor: &Redactor::default() };
+            client.of_memories(&mut store, &waiting, &mut |_| Some(Duration::MAX)).unwrap().unwrap();
+        }
+        Recorded { project, _world: world, store, weights, baseline, questions }
     }
 
-    fn asked(&self, question: &str, without: Option<&str>) -> Searched {
+    fn embedded(&self, question: &str) -> Option<(String, Vector)> {
+        self.questions.as_ref().map(|(model, vectors)| (model.clone(), vectors[question].clone()))
+    }
+
+    fn asked(&self, question: &str, without: Option<&str>, model: bool) -> Searched {
         let filter = Filter { scope: SearchScope::of(1), ..Filter::default() };
         let filter = Filter { without_session: without.map(String::from), ..filter };
-        search_by(&self.store, question, &KINDS, &filter, HITS, &|_| None, self.weights.clone()).unwrap()
+        let embed = |text: &str| self.embedded(text).filter(|_| model);
+        search_by(&self.store, question, &KINDS, &filter, HITS, &embed, self.weights.clone()).unwrap()
     }
+}
+
+/// The embedding of each question, as it is and without names.
+fn embedded_questions(projects: &[Project], model: &EmbeddingModel) -> BTreeMap<String, Vector> {
+    let client = EmbeddingClient { to: model, redactor: &Redactor::default() };
+    let own = projects.iter().flat_map(Project::facts).map(|fact| fact.question.clone());
+    let all: BTreeSet<String> = own.flat_map(|question| [without_names(&question), question]).collect();
+    all.into_iter().map(|question| (question.clone(), client.of(&question, Duration::MAX).unwrap())).collect()
 }
 
 /// BM25 over passages of at most 600 characters, without anything else.
@@ -172,7 +220,7 @@ fn passages_of_600(text: &str) -> Vec<String> {
 fn graded(recorded: &[Recorded]) -> String {
     let mut out = String::new();
     let mut row = |of: &Recorded, kind: &str, fact: &Fact, question: &str, without: Option<&str>| {
-        let searched = of.asked(question, without);
+        let searched = of.asked(question, without, true);
         let texts: Vec<String> = searched.hits.iter().map(text).collect();
         let shown: Vec<bool> = BUDGETS.iter().map(|bytes| kind != "foreign" && is_shown(&texts, fact, *bytes)).collect();
         let asked = searched.asked;
@@ -180,7 +228,7 @@ fn graded(recorded: &[Recorded]) -> String {
             "{}\n",
             json!({"project": of.project.name, "kind": kind, "fact": fact.id, "question": question, "weight": fact.weight, "shown": shown,
                 "coverage": asked.coverage, "covered": asked.covered, "score": asked.score, "lead": asked.lead, "words": asked.words,
-                "unknown": asked.unknown, "grade": searched.grade.map(|grade| grade.name())})
+                "unknown": asked.unknown, "near": asked.near, "grade": searched.grade.map(|grade| grade.name())})
         );
     };
     for of in recorded {

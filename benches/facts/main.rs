@@ -58,7 +58,8 @@ fn main() {
     row(&mut table, "nmem", score(labels, &databases.kept, &databases.named));
     let weights = fit::by_others(&projects, stories, None);
     let path = |name: &str| args.iter().position(|arg| arg == name).and_then(|at| args.get(at + 1)).map(Path::new);
-    let asked = asked::run(&projects, &weights, path("--keep"), path("--grades"));
+    let options = asked::AskedOptions { keep: path("--keep"), grades: path("--grades"), model: path("--model") };
+    let asked = asked::run(&projects, &weights, &options);
     if args.iter().any(|arg| arg == "--asked") {
         println!("\n{}", json!({"bench": "facts", "measured": true, "asked": asked}));
         return;

@@ -139,7 +139,7 @@ fn ranked(
     budget: usize,
 ) -> Result<()> {
     let embedding = match &args.query {
-        Some(query) => embed::of_text(config, &redactor(config)?, query, embed::FOR_A_PERSON),
+        Some(query) => embed::of_query(config, &redactor(config)?, query),
         None => None,
     };
     let files: Vec<String> = args.file.iter().map(|file| file.to_string_lossy().into_owned()).collect();

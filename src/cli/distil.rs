@@ -2,14 +2,13 @@
 
 use super::output;
 use super::project_argument::{ProjectArgument, writable};
-use crate::config::{Config, environment};
+use crate::config::environment;
 use crate::distil::distiller::Distiller;
-use crate::distil::embed::{self, EmbeddingClient, shown};
+use crate::distil::embed::{Embedded, embed_all};
 use crate::distil::observer::{DistilOutcome, Observer, llm_may_see};
 use crate::error::UserError;
 use crate::lookup;
 use crate::model::Endpoint;
-use crate::redact::Redactor;
 use crate::render::clean::line;
 use crate::render::count;
 use crate::runtime::redactor;
@@ -116,7 +115,9 @@ pub fn run(args: &DistilArguments) -> Result<()> {
         by_rules += distiller.distil(&mut store, part)?;
     }
     if endpoints.is_empty() {
-        let embedded = embed(&config, &redactor, &mut store, (project, session), until, &progress)?;
+        let embedded = embed_all(&config, &redactor, &mut store, (project, session), until, &mut |done, all, model| {
+            progress.say(&format!("{}, {done} of {all}", line(model, 40)))
+        })?;
         drop(progress);
         store.checkpoint();
         return report_of_rules(args, by_rules, embedded);
@@ -147,7 +148,9 @@ pub fn run(args: &DistilArguments) -> Result<()> {
     let begun = now;
     let may_see = |due: &Due| due.may_be_seen(&|folder| llm_may_see(folder, provider));
     let done = work(&observer, &mut store, &queue, &may_see, until, &progress)?;
-    let embedded = embed(&config, &redactor, &mut store, (project, session), until, &progress)?;
+    let embedded = embed_all(&config, &redactor, &mut store, (project, session), until, &mut |done, all, model| {
+        progress.say(&format!("{}, {done} of {all}", line(model, 40)))
+    })?;
     drop(progress);
     store.checkpoint();
     let spent = store.spent_since(begun - 1)?;
@@ -249,42 +252,10 @@ fn work(
     Ok(done)
 }
 
-/// Embeds memories without an embedding; `None` if no model is configured.
-fn embed(
-    config: &Config,
-    redactor: &Redactor,
-    store: &mut Store,
-    of: (Option<i64>, Option<i64>),
-    until: Option<Instant>,
-    progress: &output::Progress,
-) -> Result<Option<Embedded>> {
-    let Some(to) = config.embeddings.endpoint()? else { return Ok(None) };
-    let may_see = |folder: &str| embed::may_see(folder, &to);
-    let waiting = shown(store, store.unembedded(of, &to.model, usize::MAX >> 1)?, &may_see)?;
-    let mut more = |done: usize| {
-        progress.say(&format!("{}, {done} of {}", line(&to.model, 40), waiting.len()));
-        Some(until.map_or(PATIENCE, |until| until.saturating_duration_since(Instant::now()).min(PATIENCE)))
-    };
-    let asked = EmbeddingClient { to: &to, redactor }.of_memories(store, &waiting, &mut more)?;
-    let hint = "finished embeddings are kept; fix [embeddings] in the config file, or try again later";
-    let problem =
-        asked.as_ref().err().map(|refusal| UserError::new(format!("the embedding request failed: {}", refusal.what), hint));
-    let remaining = shown(store, store.unembedded(of, &to.model, usize::MAX >> 1)?, &may_see)?.len();
-    Ok(Some(Embedded { done: waiting.len() - remaining.min(waiting.len()), remaining, problem }))
-}
-
-/// The result.
-struct Embedded {
-    done: usize,
-    remaining: usize,
-    problem: Option<UserError>,
-}
-
-impl Embedded {
-    fn summary(&self) -> String {
-        let remaining = if self.remaining > 0 { format!("; {} wait", self.remaining) } else { String::new() };
-        format!(" {} embedded{remaining}.", count(self.done as i64, "memory was", "memories were"))
-    }
+/// Says what was embedded.
+fn embedding_note(embedded: &Embedded) -> String {
+    let remaining = if embedded.remaining > 0 { format!("; {} wait", embedded.remaining) } else { String::new() };
+    format!(" {} embedded{remaining}.", count(embedded.done as i64, "memory was", "memories were"))
 }
 
 fn report_of_rules(args: &DistilArguments, by_rules: usize, embedded: Option<Embedded>) -> Result<()> {
@@ -294,7 +265,7 @@ fn report_of_rules(args: &DistilArguments, by_rules: usize, embedded: Option<Emb
         output::print(&report.to_string())?;
     } else {
         let units = count(by_rules as i64, "unit was", "units were");
-        let embedding_note = embedded.as_ref().map(Embedded::summary).unwrap_or_default();
+        let embedding_note = embedded.as_ref().map(self::embedding_note).unwrap_or_default();
         output::say(&format!(
             "{units} distilled by rules.{embedding_note} No model is configured: see [llm] in `nmem status --settings`."
         ))?;
@@ -344,7 +315,7 @@ fn report(
             let units = count(done.without_program as i64, "unit is of an agent", "units are of agents");
             parts.push(format!("{units} whose program is not on PATH; `nmem install --model NAME` names another"));
         }
-        let embedding_note = embedded.as_ref().map(Embedded::summary).unwrap_or_default();
+        let embedding_note = embedded.as_ref().map(self::embedding_note).unwrap_or_default();
         output::say(&format!("{}.{embedding_note}", parts.join("; ")))?;
     }
     done.problem.or(embedded.and_then(|embedded| embedded.problem)).map_or(Ok(()), |problem| Err(problem.into()))

@@ -12,7 +12,10 @@ use std::path::PathBuf;
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Every day", &["context", "search", "units", "show", "log", "resume", "view", "serve", "status", "error", "how"]),
     ("Curate memories", &["remember", "edit", "pin", "unpin", "supersede", "done", "review", "forget", "distil"]),
-    ("Set up and control", &["demo", "install", "uninstall", "import", "doctor", "off", "on", "project", "domain", "trust"]),
+    (
+        "Set up and control",
+        &["demo", "install", "uninstall", "import", "doctor", "off", "on", "project", "domain", "trust", "models"],
+    ),
     ("Share with a team", &["sync", "team"]),
     ("For programs and backups", &["mcp", "rad", "export", "restore", "completions", "man"]),
 ];

@@ -3,6 +3,7 @@
 use super::output;
 use super::project_argument::writable;
 use crate::config::{self, environment};
+use crate::distil::embed::embed_all;
 use crate::error::UserError;
 use crate::files;
 use crate::import::{self, AgentReport, FoundFile, ImportProgress, ImportReport, JoinedWorktree, Stores};
@@ -10,6 +11,7 @@ use crate::model::Platform;
 use crate::platforms;
 use crate::render::clean::line;
 use crate::render::{count, time};
+use crate::runtime::redactor;
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -21,7 +23,7 @@ const BAR: usize = 20;
 /// Import past sessions of the agents on this machine
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem import --dry-run\n         nmem import\n         nmem import ~/backup/claude/projects --since 90d\n\nReads the sessions that agents keep on this machine, Claude Code's notes and the memories of claude-mem, by the same rules as hooks: secrets are redacted, and your settings for folders hold. Retention of tool uses (`[retention] tool_uses_days`, 180) counts from the import. No model is asked. You can press Ctrl-C at any time and run it again: a second run reads only what is new."
+    after_help = "Example: nmem import --dry-run\n         nmem import\n         nmem import ~/backup/claude/projects --since 90d\n\nReads the sessions that agents keep on this machine, Claude Code's notes and the memories of claude-mem, by the same rules as hooks: secrets are redacted, and your settings for folders hold. Retention of tool uses (`[retention] tool_uses_days`, 180) counts from the import. No model is asked, except a local one for embeddings. You can press Ctrl-C at any time and run it again: a second run reads only what is new."
 )]
 pub struct ImportArguments {
     /// Session files, or folders of them [default: where the agents keep them]
@@ -75,7 +77,18 @@ pub fn run(args: &ImportArguments) -> Result<()> {
         report.agent(platform.name()).unreadable.push(reason);
     }
     report.agents.sort_by_key(|agent| agent.agent);
-    writable(&config)?.checkpoint();
+    let mut store = writable(&config)?;
+    // A server's embeddings cost money; `nmem distil --all` asks for them.
+    if config.embeddings.is_local() {
+        let progress = output::Progress::begin();
+        let embedded = embed_all(&config, &redactor(&config)?, &mut store, (None, None), None, &mut |done, all, _| {
+            progress.say(&format!("embedding memory {done} of {all}"))
+        })?;
+        if let Some(problem) = embedded.and_then(|embedded| embedded.problem) {
+            output::warn(&problem.what);
+        }
+    }
+    store.checkpoint();
     let seconds = begun.elapsed().as_secs_f64();
     if args.json { output::print(&json(&report, seconds).to_string()) } else { output::say(&text(&report, seconds)) }
 }

@@ -1,8 +1,8 @@
 //! The command line: a file a command, with its arguments, one call of a use case and one of `render`.
 //!
-//! `hook` (record; stdin), `context`, `search`, `units`, `show`, `log`, `resume`, `view` (and serve), `protocols` (mcp, rad),
+//! `hook` (record; stdin), `context`, `search`, `units`, `show` (and log), `resume`, `view` (and serve), `protocols` (mcp, rad),
 //! `status`, `how` (with error), `remember` (and edit, pin, supersede), `review`, `forget`, `off`, `project` (with
-//! trust), `team` (with sync), `domain`, `distil`, `import`, `export` (with restore), `doctor`, `install`, `demo`,
+//! trust), `team` (with sync), `domain`, `distil`, `models`, `import`, `export` (with restore), `doctor`, `install`, `demo`,
 //! `help` (with completions and man). Shared: `output`, `editor`, `project_argument`.
 
 mod context;
@@ -18,7 +18,7 @@ mod hook;
 mod how;
 mod import;
 mod install;
-mod log;
+mod models;
 mod off;
 mod output;
 mod project;
@@ -64,7 +64,7 @@ enum Command {
     Search(search::SearchArguments),
     Units(units::UnitsArguments),
     Show(show::ShowArguments),
-    Log(log::LogArguments),
+    Log(show::LogArguments),
     Resume(resume::ResumeArguments),
     View(view::ViewArguments),
     #[cfg(feature = "serve")]
@@ -90,6 +90,7 @@ enum Command {
     Restore(export::RestoreArguments),
     Import(import::ImportArguments),
     Distil(distil::DistilArguments),
+    Models(models::ModelsArguments),
     Domain(domain::DomainArguments),
     Project(project::ProjectArguments),
     #[cfg(feature = "team")]
@@ -147,7 +148,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Search(args) => search::run(&args),
         Command::Units(args) => units::run(&args),
         Command::Show(args) => show::run(&args),
-        Command::Log(args) => log::run(&args),
+        Command::Log(args) => show::run_log(&args),
         Command::View(args) => view::run(&args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => view::live::run(&args),
@@ -167,6 +168,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Export(args) => export::export(&args),
         Command::Restore(args) => export::restore(&args),
         Command::Distil(args) => distil::run(&args),
+        Command::Models(args) => models::run(&args),
         Command::Domain(args) => domain::run(&args),
         Command::Forget(args) => forget::run(&args),
         Command::Review(args) => review::run(&args),

@@ -207,8 +207,8 @@ pub fn run(args: &SearchArguments) -> Result<()> {
     }
     let limit = if args.limit == 0 { ALL } else { args.limit };
     let embedding = |text: &str| {
-        let redactor = redactor(&config).ok().filter(|_| config.embeddings.destination().is_some())?;
-        embed::of_text(&config, &redactor, text, embed::FOR_A_PERSON)
+        let redactor = redactor(&config).ok().filter(|_| config.embeddings.is_on())?;
+        embed::of_query(&config, &redactor, text)
     };
     let found = recall::search(&store, &text, &kinds(args), &filter, limit, &embedding)?;
     if let Some(corrected) = found.corrected.as_ref().filter(|_| !json) {

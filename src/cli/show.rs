@@ -1,10 +1,15 @@
-//! `nmem show`: shows one item completely, with links to related ones.
+//! `nmem show`: shows one item completely, with links to related ones. `nmem log`: shows the sessions of a project by day, or
+//! the texts that agents received from nmem.
 
 use super::output;
 use super::project_argument::{ProjectArgument, open};
-use crate::error::UserError;
+use crate::config::environment;
+use crate::error::{NO_PROJECT, UserError};
 use crate::lookup;
+use crate::model::{Millis, SessionRow};
+use crate::recall;
 use crate::render::clean::line;
+use crate::render::{session_log, time};
 use anyhow::Result;
 
 /// Show a memory, session, work unit, prompt or tool use completely
@@ -23,7 +28,7 @@ pub struct ShowArguments {
     project: ProjectArgument,
 }
 
-/// Runs the command.
+/// Runs `nmem show`.
 pub fn run(args: &ShowArguments) -> Result<()> {
     let (_, config) = args.project.config()?;
     let unknown = || {
@@ -39,4 +44,81 @@ pub fn run(args: &ShowArguments) -> Result<()> {
         false => lookup::text(&store, found, output::style())?,
     };
     output::entry(text.trim_end(), args.json)
+}
+
+/// Maximum units to list per session.
+const UNITS: usize = 50;
+
+/// Show sessions by day, with their work units and outcomes
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem log --since 7d\n         nmem log --told --session s14\n\n--told shows when an agent received which text, and which of its items the agent used: it ran `nmem show` with the id, or read or changed a file of the item."
+)]
+pub struct LogArguments {
+    /// Show what agents received from nmem instead
+    #[arg(long = "told")]
+    injections: bool,
+    /// Only this session: s14, or the first characters of the agent's id
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Only sessions with an event after this time: 2026-11-01, 7d, 12h, yesterday
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Sessions to show; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Print one JSON object per line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+/// Runs `nmem log`.
+pub fn run_log(args: &LogArguments) -> Result<()> {
+    let (folder, config) = args.project.config()?;
+    let now = environment::now();
+    let since = args.since.as_deref().map(|text| time::parse(text, now)).transpose();
+    let since: Option<Millis> = since.map_err(|error| UserError::usage(error, "see `nmem log --help`"))?;
+    let store = open(&config)?;
+    let place = args.project.find(&folder, &config, store.as_ref());
+    if place.name().is_none() && args.session.is_none() {
+        return Err(UserError::new(NO_PROJECT, "change into a project folder, or use --project DIR").into());
+    }
+    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    let (sessions, found): (Vec<SessionRow>, usize) = match (&store, &args.session, place.scope()) {
+        (Some(store), Some(id), _) => (vec![lookup::session_by_id(store, id)?], 1),
+        (Some(store), None, Some(scope)) => store.sessions_since(&scope, since, limit)?,
+        _ => (Vec::new(), 0),
+    };
+    // In a repository, the work that its sessions did in others is not its own.
+    let only = place.scope().filter(|scope| args.session.is_none() && scope.projects.len() == 1).map(|scope| scope.projects[0]);
+    let shown = sessions.len();
+    let Some(store) = store.filter(|_| shown > 0) else {
+        return if args.json { Ok(()) } else { output::say("No sessions are recorded here for that time.") };
+    };
+    let style = output::style();
+    if args.injections {
+        let injections = store.injections_of(&sessions.iter().map(|session| session.id).collect::<Vec<_>>())?;
+        let of = |id: i64| sessions.iter().find(|session| session.id == id);
+        if args.json {
+            let mut all =
+                injections.iter().filter_map(|injection| Some(session_log::injection_json(injection, of(injection.session)?)));
+            return all.try_for_each(|injection| output::print(&injection.to_string()));
+        }
+        if injections.is_empty() {
+            return output::say("Agents have received nothing in these sessions.");
+        }
+        output::say(session_log::injections(&injections, &|id| format!("s{id}"), style).trim_end())?;
+    } else {
+        let overviews = recall::overviews(&store, sessions, only, UNITS, 0, now)?;
+        if args.json {
+            return overviews.iter().try_for_each(|overview| output::print(&session_log::json(overview).to_string()));
+        }
+        output::say(session_log::for_person(&overviews, style).trim_end())?;
+    }
+    if shown < found {
+        output::warn(&format!("{shown} of {found} sessions; --limit 0 for all"));
+    }
+    Ok(())
 }

@@ -5,7 +5,10 @@ use super::project_argument::{ProjectArgument, older_rules, writable};
 use crate::config::llm::When;
 use crate::config::{Config, ListedSetting, SettingSource, environment};
 use crate::installation;
-use crate::model::{Counts, Files, FindingLevel, InjectionPoint, InjectionStats, LastEvent, LastSync, Millis, Spend, Spent};
+use crate::llm::local;
+use crate::model::{
+    Counts, EmbeddingModel, Files, FindingLevel, InjectionPoint, InjectionStats, LastEvent, LastSync, Millis, Spend, Spent,
+};
 use crate::render::clean::line;
 use crate::render::{count, memory_text, time};
 use crate::runtime;
@@ -212,8 +215,8 @@ fn look(config: &Config) -> StoreStatus {
         // Opened for writing, so that an older database is migrated.
         let store = (spool::is_waiting(files) || files.db.exists()).then(|| writable(config)).transpose()?;
         let Some(store) = store else { return Ok(StoreStatus::default()) };
-        let on = !config.embeddings.base_url.value.is_empty();
-        let embedded = on.then(|| store.embedded(&config.embeddings.model.value)).transpose()?;
+        let on = config.embeddings.is_on();
+        let embedded = on.then(|| store.embedded(config.embeddings.name())).transpose()?;
         let last = store.last_sync()?;
         let projects: Vec<String> = shared_projects(&store, config)?;
         let team = (team_target(config).is_some() || !projects.is_empty()).then_some((projects, last));
@@ -285,11 +288,17 @@ fn counted(store: &Store) -> Result<StoreStatus> {
 
 /// The embedding model and its coverage.
 fn embeddings(config: &Config, embedded: Option<(i64, i64)>) -> Vec<String> {
-    let Some(host) = config.embeddings.destination() else { return Vec::new() };
-    let mut lines = vec![format!("embeddings: {} at {host}", line(&config.embeddings.model.value, 60))];
-    if let Err(error) = config.embeddings.endpoint() {
-        lines.push(format!("problem: {}", line(&format!("{error:#}"), 300)));
+    if !config.embeddings.is_on() {
+        return Vec::new();
     }
+    let place = config.embeddings.destination().map_or("in this process".to_string(), |host| format!("at {host}"));
+    let mut lines = vec![format!("embeddings: {} {place}", line(config.embeddings.name(), 60))];
+    let problem = match config.embeddings.model() {
+        Err(error) => Some(format!("{error:#}")),
+        Ok(Some(EmbeddingModel::Local(model))) => local::problem(&model),
+        Ok(_) => None,
+    };
+    lines.extend(problem.map(|problem| format!("problem: {}", line(&problem, 300))));
     if let Some((done, all)) = embedded {
         let rest = if done < all { "; `nmem distil` embeds the rest" } else { "" };
         lines.push(format!("{done} of {all} memories have an embedding{rest}"));

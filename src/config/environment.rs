@@ -363,6 +363,11 @@ pub fn data_folder() -> Result<PathBuf> {
     standard_folder("XDG_DATA_HOME", ".local/share", |dirs| dirs.data_dir().to_path_buf())
 }
 
+/// The folder with local models, a folder each.
+pub fn models_folder() -> Result<PathBuf> {
+    Ok(data_folder()?.join("models"))
+}
+
 /// nmem's default config folder.
 pub fn config_folder() -> Result<PathBuf> {
     standard_folder("XDG_CONFIG_HOME", ".config", |dirs| dirs.config_dir().to_path_buf())

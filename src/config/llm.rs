@@ -4,7 +4,9 @@ use super::environment;
 use super::setting::{Setting, SettingSource, Wrong};
 use crate::error::UserError;
 use crate::files;
-use crate::model::{Endpoint, Files, MODEL_PROGRAMS, ModelProgram, Platform, Program, Provider};
+use crate::model::{
+    EmbeddingModel, Endpoint, Files, LOCAL_MODEL, LocalModel, MODEL_PROGRAMS, ModelProgram, Platform, Program, Provider,
+};
 use anyhow::Result;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -285,9 +287,36 @@ pub(super) fn daily_tokens(key: &str, value: &toml::Value) -> Result<i64, Wrong>
     tokens.ok_or_else(|| format!("`{key}` must be a number of tokens; 0 never calls the model"))
 }
 
+/// The kind of an embedding model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EmbeddingProvider {
+    /// The server at `base_url`, if there is one.
+    Server,
+    /// A model in this process.
+    Local,
+}
+
+impl EmbeddingProvider {
+    /// Its name in the config file.
+    pub fn name(self) -> &'static str {
+        match self {
+            EmbeddingProvider::Server => "",
+            EmbeddingProvider::Local => "local",
+        }
+    }
+}
+
+/// Parses the kind of an embedding model.
+pub(super) fn embedding_provider(key: &str, value: &toml::Value) -> Result<EmbeddingProvider, Wrong> {
+    let all = [EmbeddingProvider::Server, EmbeddingProvider::Local];
+    let known = all.into_iter().find(|provider| value.as_str() == Some(provider.name()));
+    known.ok_or_else(|| format!("`{key}` must be \"local\", or empty for the server at `embeddings.base_url`"))
+}
+
 /// The table `[embeddings]`.
 #[derive(Clone, Debug)]
 pub struct Embeddings {
+    pub provider: Setting<EmbeddingProvider>,
     pub base_url: Setting<String>,
     pub model: Setting<String>,
     /// Name of the environment variable with the key, never the key itself.
@@ -297,26 +326,54 @@ pub struct Embeddings {
 impl Default for Embeddings {
     fn default() -> Embeddings {
         let nothing = || Setting::default(String::new());
-        Embeddings { base_url: nothing(), model: nothing(), api_key_env: nothing() }
+        let provider = Setting::default(EmbeddingProvider::Server);
+        Embeddings { provider, base_url: nothing(), model: nothing(), api_key_env: nothing() }
     }
 }
 
 impl Embeddings {
     /// Switches embeddings off for a folder.
     pub(super) fn switch_off(&mut self, source: SettingSource) {
+        self.provider = Setting { value: EmbeddingProvider::Server, source: source.clone() };
         self.base_url = Setting { value: String::new(), source };
     }
 
-    /// Returns the endpoint to which texts would be sent; `None` if embeddings are off.
+    /// Whether the model runs in this process.
+    pub fn is_local(&self) -> bool {
+        self.provider.value == EmbeddingProvider::Local
+    }
+
+    /// Whether a model is configured.
+    pub fn is_on(&self) -> bool {
+        cfg!(feature = "embeddings") && (self.is_local() || !self.base_url.value.is_empty())
+    }
+
+    /// The name of the model; empty if none is named.
+    pub fn name(&self) -> &str {
+        match self.model.value.as_str() {
+            "" if self.is_local() => LOCAL_MODEL,
+            name => name,
+        }
+    }
+
+    /// Returns the model; `None` if embeddings are off.
     ///
     /// # Errors
     ///
     /// A [`UserError`] that names what is missing in the config file or the environment.
-    pub fn endpoint(&self) -> Result<Option<Endpoint>> {
-        let base_url = self.base_url.value.trim_end_matches('/').to_string();
-        if base_url.is_empty() || !cfg!(feature = "embeddings") {
+    pub fn model(&self) -> Result<Option<EmbeddingModel>> {
+        if !self.is_on() {
             return Ok(None);
         }
+        if self.is_local() {
+            let name = self.name().to_string();
+            return Ok(Some(EmbeddingModel::Local(LocalModel { folder: environment::models_folder()?.join(&name), name })));
+        }
+        self.server().map(|server| Some(EmbeddingModel::Server(Box::new(server))))
+    }
+
+    fn server(&self) -> Result<Endpoint> {
+        let base_url = self.base_url.value.trim_end_matches('/').to_string();
         if self.model.value.is_empty() {
             return Err(UserError::new("[embeddings] has no `model`", "write `model = \"…\"` into [embeddings]").into());
         }
@@ -330,12 +387,12 @@ impl Embeddings {
         }
         let proxy = if is_loopback { None } else { environment::proxy() };
         let model = self.model.value.clone();
-        Ok(Some(Endpoint { provider: Provider::OpenAi, base_url, model, key, proxy, is_loopback, program: None }))
+        Ok(Endpoint { provider: Provider::OpenAi, base_url, model, key, proxy, is_loopback, program: None })
     }
 
-    /// Returns the host to which texts would be sent, for display.
+    /// Returns the host to which texts would be sent, for display; `None` also for a model in this process.
     pub fn destination(&self) -> Option<&str> {
-        host(&self.base_url.value).filter(|_| cfg!(feature = "embeddings"))
+        host(&self.base_url.value).filter(|_| self.is_on() && !self.is_local())
     }
 }
 
@@ -415,14 +472,14 @@ mod tests {
 
     #[test]
     fn it_is_off_until_an_address_and_a_model_are_named() {
-        assert!(read_embeddings("model = \"m\"").unwrap().endpoint().unwrap().is_none());
-        assert!(read_embeddings("base_url = \"http://127.0.0.1:1/v1\"").unwrap().endpoint().is_err());
+        assert!(read_embeddings("model = \"m\"").unwrap().model().unwrap().is_none());
+        assert!(read_embeddings("base_url = \"http://127.0.0.1:1/v1\"").unwrap().model().is_err());
         let local =
             read_embeddings("base_url = \"http://127.0.0.1:1/v1/\"\nmodel = \"m\"\napi_key_env = \"NMEM_NO_SUCH\"").unwrap();
-        assert_eq!(local.endpoint().unwrap().unwrap().base_url, "http://127.0.0.1:1/v1");
+        assert_eq!(local.server().unwrap().base_url, "http://127.0.0.1:1/v1");
         let far =
             read_embeddings("base_url = \"https://example.com/v1\"\nmodel = \"m\"\napi_key_env = \"NMEM_NO_SUCH\"").unwrap();
-        assert!(far.endpoint().unwrap_err().to_string().contains("NMEM_NO_SUCH is not set"));
+        assert!(far.model().err().unwrap().to_string().contains("NMEM_NO_SUCH is not set"));
         assert!(
             read_embeddings("base_url = \"http://example.com\"").unwrap_err().starts_with("`embeddings.base_url` must be https")
         );

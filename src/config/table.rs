@@ -2,7 +2,7 @@
 //! check of the documentation follow from it. To add a setting, add a field with its default in `settings` and a row here.
 
 use super::folders::{Rule, WITHOUT_APPROVAL, Wishes, expanded};
-use super::llm::{check_url, daily_tokens, provider, stop_seconds, when, without_credentials};
+use super::llm::{check_url, daily_tokens, embedding_provider, provider, stop_seconds, when, without_credentials};
 use super::setting::{
     Setting, SettingSource, Wrong, boolean, context_bytes, inject, injected_bytes, language, rule_languages, share, strings,
     text, up_to,
@@ -80,6 +80,7 @@ pub const SETTINGS: &[SettingRow] = &[
     row!("llm.when", "stop or manual", FILE, llm.when, when, |v: &super::llm::When| json!(v.name())),
     row!("llm.stop_seconds", "most seconds that a Stop waits", FILE, llm.stop_seconds, stop_seconds, |v| json!(v)),
     row!("llm.daily_tokens", "most tokens in 24 hours", FILE, llm.daily_tokens, daily_tokens, |v| json!(v)),
+    row!("embeddings.provider", "local: a model in this process; empty: the server at `base_url`", FILE, embeddings.provider, embedding_provider, |v: &super::llm::EmbeddingProvider| json!(v.name())),
     row!("embeddings.base_url", "server of the embedding model", FILE, embeddings.base_url, url, |v: &String| json!(without_credentials(v))),
     row!("embeddings.model", "name of the embedding model", FILE, embeddings.model, trimmed, |v| json!(v)),
     row!("embeddings.api_key_env", "environment variable with the key", FILE, embeddings.api_key_env, trimmed, |v| json!(v)),

@@ -2,7 +2,7 @@
 //! guard starts the program in its own process group. The guard's stdin is a pipe from the hook: it carries the
 //! program's input, and when it closes, the hook is done or dead and the guard kills the group.
 
-use super::http::failure;
+use super::servers::failure;
 use crate::model::{LlmError, Program};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};

@@ -1,14 +1,14 @@
-//! Language models, each call blocking and bounded. Files: `servers` (and embeddings), `programs` (of
-//! agents), `http` (and what a server refused before), `guard` (kills a child with its parent).
+//! Language models and embedding models, each call blocking and bounded. Files: `servers`, `programs` (of agents),
+//! `guard` (kills a child with its parent), `local` (embeddings in this process).
 
 pub mod guard;
-mod http;
+pub mod local;
 mod programs;
 pub mod servers;
 
-use crate::model::{Answer, Endpoint, LlmError, Provider, Question};
+use crate::model::{Answer, EmbeddingModel, Endpoint, LlmError, Passages, Provider, Question, Vector};
 use crate::redact::Clean;
-use http::{OptionalParts, failure};
+use servers::{OptionalParts, failure};
 use std::time::{Duration, Instant};
 
 /// Upper bound for the tokens of one call, beyond any real model.
@@ -61,5 +61,17 @@ fn once(question: &Question, to: &Endpoint, limit: Duration) -> Result<Answer, L
     match answer.text.trim().is_empty() {
         true => Err(failure("no answer", "the answer contains no text")),
         false => Ok(answer),
+    }
+}
+
+/// Returns the vectors of some texts, in order and all of one dimension.
+///
+/// # Errors
+///
+/// Returns the reason if there are none.
+pub fn embed(texts: &Clean<Passages>, model: &EmbeddingModel, limit: Duration) -> Result<Vec<Vector>, LlmError> {
+    match model {
+        EmbeddingModel::Server(to) => servers::embed(texts, to, limit),
+        EmbeddingModel::Local(model) => local::embed(&texts.0, model),
     }
 }

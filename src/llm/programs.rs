@@ -4,7 +4,7 @@
 //! Measured with the versions in ADR/0060.
 
 use super::guard::{Guarded, Printed};
-use super::http::{ANSWER_BYTES, failure};
+use super::servers::{ANSWER_BYTES, failure};
 use crate::files;
 use crate::model::{Answer, Endpoint, LlmError, Program, Question};
 use crate::redact::Redactor;

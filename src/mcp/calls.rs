@@ -84,10 +84,7 @@ impl CallContext {
             asked_at: Some(environment::now()),
             ..Filter::default()
         };
-        let embedding = |text: &str| -> Option<(String, Vector)> {
-            self.config.embeddings.destination()?;
-            embed::of_text(&self.config, &self.redactor, text, embed::FOR_A_PERSON)
-        };
+        let embedding = |text: &str| -> Option<(String, Vector)> { embed::of_query(&self.config, &self.redactor, text) };
         let found = recall::search(store, text, &kinds, &filter, MAX_HITS, &embedding)?;
         let words = query_terms(text);
         let item = |hit| {
@@ -112,7 +109,7 @@ impl CallContext {
         let Some(project) = self.place.row.as_ref().or(self.place.below.first()).map(|row| row.id) else {
             return Ok(self.nothing());
         };
-        let embedding = request.and_then(|text| embed::of_text(&self.config, &self.redactor, text, embed::FOR_A_PERSON));
+        let embedding = request.and_then(|text| embed::of_query(&self.config, &self.redactor, text));
         let task = CurrentTask {
             project,
             folder: &self.folder,

@@ -164,6 +164,34 @@ pub struct Endpoint {
     pub program: Option<Program>,
 }
 
+/// The model that computes embeddings.
+#[derive(Clone, Debug)]
+pub enum EmbeddingModel {
+    Server(Box<Endpoint>),
+    Local(LocalModel),
+}
+
+impl EmbeddingModel {
+    /// The name under which vectors are stored.
+    pub fn name(&self) -> &str {
+        match self {
+            EmbeddingModel::Server(to) => &to.model,
+            EmbeddingModel::Local(model) => &model.name,
+        }
+    }
+}
+
+/// The local model that is used unless another one is named.
+pub const LOCAL_MODEL: &str = "all-MiniLM-L6-v2";
+
+/// A model that runs in this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalModel {
+    pub name: String,
+    /// The folder with its files.
+    pub folder: PathBuf,
+}
+
 /// A program that answers questions.
 #[derive(Clone, Debug)]
 pub struct Program {

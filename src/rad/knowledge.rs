@@ -78,7 +78,7 @@ pub fn related(context: &RequestContext, request: Request) -> Result<Value, Prot
     let place = context.project(&store, request)?;
     let (project, repo) = place.map_or((None, None), |(project, name)| (Some(project), Some(name)));
     let row = project.map(|project| store.project_by_row(project)).transpose()?.flatten();
-    let embedding_vector = embed::of_text(&context.settings.config, &context.settings.redactor, description, embed::FOR_A_PERSON);
+    let embedding_vector = embed::of_query(&context.settings.config, &context.settings.redactor, description);
     let embedding_vector = embedding_vector.as_ref().map(|(model, vector)| (model.as_str(), vector));
     let known =
         related_knowledge::related(&store, &RelatedQuery { project, description, kind, embedding: embedding_vector, limit })?;

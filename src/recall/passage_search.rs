@@ -114,9 +114,7 @@ fn by_words(
     if kinds.contains(&HitKind::Memory)
         && let Some((model, vector)) = embedding
     {
-        let by_words = found.len();
-        found = with_meaning(store, found, filter, &model, &vector)?;
-        asked.is_near = found.len() > by_words;
+        found = with_meaning(store, found, filter, &model, &vector, &mut asked.near)?;
     }
     prefer_memories(&mut found);
     sort(&mut found);
@@ -174,7 +172,14 @@ fn adds(scorer: &PassageScorer, id: PassageId, hit: &Hit) -> f64 {
 }
 
 /// Merges the nearest memories into the passages.
-fn with_meaning(store: &Store, mut found: Found, filter: &Filter, model: &str, vector: &Vector) -> Result<Found> {
+fn with_meaning(
+    store: &Store,
+    mut found: Found,
+    filter: &Filter,
+    model: &str,
+    vector: &Vector,
+    nearest: &mut Option<f64>,
+) -> Result<Found> {
     if filter.scope.is_all() {
         return Ok(found);
     }
@@ -187,6 +192,7 @@ fn with_meaning(store: &Store, mut found: Found, filter: &Filter, model: &str, v
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
     sort(&mut found);
     let near = store.passages_as_hits(&ranked, filter, NEAR)?;
+    *nearest = Some(near.first().map_or(0.0, |(_, hit)| hit.score));
     let mut all: Found = Vec::new();
     for list in [found, near] {
         for (rank, (id, hit)) in list.into_iter().enumerate() {
@@ -284,8 +290,9 @@ pub struct AnswerMeasures {
     pub unknown: f64,
     /// Number of passages in the index.
     pub among: i64,
-    /// Memories without the words are near by their embedding.
-    pub is_near: bool,
+    /// The largest share by which a memory's similarity to the question exceeds the mean, by embedding; `None` without a
+    /// model.
+    pub near: Option<f64>,
 }
 
 impl AnswerMeasures {
@@ -312,29 +319,36 @@ impl AnswerMeasures {
             words: query.len() as f64,
             unknown: unknown / total,
             among: by_word.all,
-            is_near: false,
+            near: None,
         }
     }
 
     /// Log-odds that the answer holds what is asked for.
     pub fn log_odds(&self) -> f64 {
-        WEIGHTS.iter().zip(self.features()).map(|(weight, value)| weight * value).sum::<f64>() + BIAS
+        let (weights, bias) = if self.near.is_some() { (WITH_MODEL, BIAS_WITH_MODEL) } else { (WEIGHTS, BIAS) };
+        weights.iter().zip(self.features()).map(|(weight, value)| weight * value).sum::<f64>() + bias
     }
 
     /// The measurements that the regression uses, in its order.
-    pub fn features(&self) -> [f64; 5] {
-        [self.coverage, self.covered, self.score, self.lead, self.words.min(LONG)]
+    pub fn features(&self) -> [f64; 6] {
+        [self.coverage, self.covered, self.score, self.lead, self.words.min(LONG), self.near.unwrap_or_default()]
     }
 }
 
 const BIAS: f64 = -4.316;
-const WEIGHTS: [f64; 5] = [1.576, 0.323, 2.299, -2.498, -0.455];
+const WEIGHTS: [f64; 6] = [1.576, 0.323, 2.299, -2.498, -0.455, 0.0];
+/// The same where a model also says what is near (ADR/0063).
+const BIAS_WITH_MODEL: f64 = -5.243;
+const WITH_MODEL: [f64; 6] = [0.936, -0.115, 1.561, -1.024, -0.322, 5.835];
 /// Words from which a question counts as long: longer ones were not fitted.
 const LONG: f64 = 12.0;
-/// Log-odds from which an answer is strong.
+/// Log-odds from which an answer is strong, without and with a model.
 const STRONG: f64 = -2.7;
+const STRONG_WITH_MODEL: f64 = -2.58;
 /// Coverage below which an answer is none: a passage has one of many words.
 const NONE: f64 = 0.12;
+/// Nearness from which an answer without the words is still one.
+const NEAR_AT_LEAST: f64 = 0.4;
 /// Passages below which the rarity of a word says little: a project of a few days.
 const YOUNG: i64 = 100;
 
@@ -348,8 +362,8 @@ pub fn grade(asked: &AnswerMeasures, hits: &[Hit], terms: &[String]) -> Grade {
             let words = query_terms(&format!("{} {}", hits[0].text, hits[0].more));
             if terms.iter().all(|term| words.contains(term)) { Grade::Strong } else { Grade::Weak }
         }
-        _ if asked.coverage < NONE && asked.among >= YOUNG && !asked.is_near => Grade::None,
-        (.., odds) if odds < STRONG => Grade::Weak,
+        _ if asked.coverage < NONE && asked.among >= YOUNG && asked.near.is_none_or(|near| near < NEAR_AT_LEAST) => Grade::None,
+        (.., odds) if odds < if asked.near.is_some() { STRONG_WITH_MODEL } else { STRONG } => Grade::Weak,
         _ => Grade::Strong,
     }
 }

@@ -217,3 +217,50 @@ fn a_server_that_does_not_answer_is_left_alone_for_a_while() {
     world.nmem(&["search", "billing rules", "--kind", "memory"]);
     assert_eq!(server.count(), before + 1);
 }
+
+/// A build without the feature has the command and says what is missing; the config file's setting does no harm.
+#[cfg(not(feature = "local-model"))]
+#[test]
+fn a_build_that_cannot_run_a_local_model_says_so_and_searches_by_words() {
+    let (world, _server) = world();
+    world.write(CONFIG, "[embeddings]\nprovider = \"local\"\n");
+    let out = world.nmem(&["models", "list"]);
+    assert_eq!(out.stdout, "all-MiniLM-L6-v2  23 MB, not installed; English, Apache-2.0\n");
+    assert!(out.stderr.contains("this build of nmem cannot run a local model"), "{}", out.stderr);
+    let add = world.typed(&["models", "add", "all-MiniLM-L6-v2"]);
+    assert_eq!(add.code, Some(1));
+    assert!(add.stderr.contains("build with `--features local-model`"), "{}", add.stderr);
+    let status = world.nmem(&["status"]).text();
+    assert!(status.contains("embeddings: all-MiniLM-L6-v2 in this process\n"), "{status}");
+    assert!(status.contains("problem: this build of nmem cannot run a local model"), "{status}");
+    assert!(world.nmem(&["search", "credentials"]).text().contains("The login keeps credentials for an hour"));
+    assert!(world.nmem(&["models", "list", "--json"]).json()["used"] == true);
+}
+
+/// Needs a model: `NMEM_TEST_MODEL=DIR cargo test --features local-model`.
+#[cfg(feature = "local-model")]
+#[test]
+fn a_model_in_this_process_finds_what_is_asked_for_in_other_words() {
+    let Some(model) = std::env::var_os("NMEM_TEST_MODEL") else {
+        println!("PASSED OVER: NMEM_TEST_MODEL names no folder with model.onnx and tokenizer.json");
+        return;
+    };
+    let (world, server) = world();
+    let by_words = found(&world);
+    let folder = world.home().join("all-MiniLM-L6-v2");
+    std::fs::create_dir(&folder).unwrap();
+    for name in ["model.onnx", "tokenizer.json"] {
+        std::fs::copy(std::path::Path::new(&model).join(name), folder.join(name)).unwrap();
+    }
+    let add = world.typed(&["models", "add", folder.to_str().unwrap()]);
+    assert_eq!(add.code, Some(0), "{}", add.stderr);
+    world.write(CONFIG, "[embeddings]\nprovider = \"local\"\n");
+    assert!(world.nmem(&["models", "list"]).text().contains("23 MB, installed, in use"));
+    // Nothing was embedded before the first search.
+    let with_meaning = found(&world);
+    assert!(with_meaning >= by_words + 5, "by words {by_words}, with meaning {with_meaning} of {}", PAIRS.len());
+    assert_eq!(world.nmem(&["status", "--json"]).json()["embedded"], serde_json::json!({"memories": 12, "of": 12}));
+    assert_eq!(server.count(), 0);
+    assert_eq!(world.typed(&["models", "remove", "all-MiniLM-L6-v2"]).code, Some(0));
+    assert_eq!(found(&world), by_words, "without its files, words decide");
+}
