@@ -2,10 +2,11 @@
 
 use super::request::{ProtocolError, Request, RequestContext};
 use super::sessions::{self, SESSION, stored_id};
+use crate::distil::embed;
 use crate::error::UserError;
 use crate::knowledge::entity::{self, Entry};
 use crate::lookup;
-use crate::model::{Draft, Entity, Filter, Hit, HitKind, MemoryKind, Millis, SearchScope, StoredItem};
+use crate::model::{Draft, Entity, Filter, Grade, Hit, HitKind, MemoryKind, Millis, SearchScope, StoredItem};
 use crate::recall;
 use crate::redact::Clean;
 use crate::render::session_start::{for_agent, token_stats};
@@ -246,7 +247,7 @@ pub fn context(context: &RequestContext, request: Request) -> Result<Value, Prot
 pub fn search(context: &RequestContext, request: Request) -> Result<Value, ProtocolError> {
     let text = request.text(&["query"])?.unwrap_or_default();
     let limit = request.count(&["limit"], 10, 1000)?;
-    let none = || Ok(json!({"query": text, "count": 0, "results": []}));
+    let none = || Ok(json!({"query": text, "count": 0, "match": Grade::None.name(), "results": []}));
     let kinds = match request.name(&["type", "kind"])? {
         None | Some("all") => vec![HitKind::Memory, HitKind::Unit, HitKind::Prompt],
         Some("observations" | "observation" | "memory" | "memories" | "entities" | "entity") => vec![HitKind::Memory],
@@ -293,11 +294,14 @@ pub fn search(context: &RequestContext, request: Request) -> Result<Value, Proto
         },
         ..Filter::default()
     };
-    let found: Vec<Hit> = recall::search(&store, text, &kinds, &filter, limit, &|_| None)?.hits;
+    let settings = context.settings;
+    let found = recall::search(&store, text, &kinds, &filter, limit, &|text| {
+        embed::of_query(&settings.config, &settings.redactor, text)
+    })?;
     let words = crate::index_text::query_terms(text);
     let entry = |hit: &Hit| if as_lines { Value::from(results::markdown(hit, &words)) } else { results::json(hit, &words) };
-    let results: Vec<Value> = found.iter().map(entry).collect();
-    Ok(json!({"query": text, "count": results.len(), "results": results}))
+    let results: Vec<Value> = found.hits.iter().map(entry).collect();
+    Ok(json!({"query": text, "count": results.len(), "match": found.grade.map(Grade::name), "results": results}))
 }
 
 /// `observation`: a memory, by id or uuid.

@@ -27,6 +27,13 @@ fn what_an_agent_does_appears_and_a_person_takes_things_back() {
         browser.until(&format!("document.querySelector('#list').innerText.includes('Draw the {animal}')"))
     });
     assert!(took.iter().min() < Some(&Duration::from_secs(1)), "{took:?}");
+    // The search is the server's, with its grade.
+    browser.press("/");
+    browser.fill("#search", "redis sqlite");
+    browser.until("document.querySelector('#list .row[data-id^=m] mark')");
+    browser.fill("#search", "zzqqy");
+    browser.until("document.querySelector('#list .empty')?.innerText === 'Nothing is known about this.'");
+    browser.press("\u{e00c}");
     // Pinned, edited, superseded.
     browser.click("#tab-memories");
     let decision = world.sql("SELECT 'm' || id FROM memories WHERE kind = 'decision' AND superseded_by IS NULL LIMIT 1");

@@ -234,17 +234,25 @@ function cost() {
   ];
 }
 
+// The server's results; until they are there, and in a page that is a file, those of this page.
 function results() {
-  const terms = searched(state.query), { found, isWhole } = find(state.query);
+  const terms = searched(state.query), answer = live ? answered(state.query) : null;
+  const { found, isWhole } = answer || find(state.query);
   const draw = ({ kind, row }) => {
     if (kind === "memory") return [memoryRow(row, terms)];
     if (kind === "unit") return [unitRow(row, terms)];
     if (kind === "injection") return [injectionRow(row, terms)];
+    if (kind === "other") return [entry(row.id, [h("span", { class: "badge" }, row.type || row.kind), h("span", { class: "title" }, marked(line(row.title || row.snippet), terms)), h("span", { class: "clock" }, day(row.created_at))])];
     const who = kind === "tool" ? (row.succeeded === false ? "failed command or tool" : "tool call") : row.source === "user" ? "you" : "the agent";
     return [entry(row.id, [h("span", { class: "badge" }, who), h("span", { class: "title" }, marked(around(row.text || row.content || row.path || row.tool_name, terms), terms)), h("span", { class: "clock" }, day(row.created_at))],
       kind === "tool" && row.outcome ? marked(around(row.outcome, terms), terms) : null)];
   };
-  return [h("p", { class: "faint small", id: "count" }, isWhole || !found.length ? `${count(found.length, "result")} for “${state.query}”` : `Nothing has all of “${state.query}”; ${count(found.length, "result has", "results have")} some of the words`), growing(found, draw, "Nothing on this page has these words."), elsewhere()];
+  const results = `${count(found.length, "result")} for “${state.query}”`;
+  const some = `Nothing has all of “${state.query}”; ${count(found.length, "result has", "results have")} some of the words`;
+  const head = answer ? (answer.match === "weak" ? `No good match; the closest: ${results}` : results) : isWhole || !found.length ? results : some;
+  const [shown, all] = data.totals.memories || [0, 0];
+  const rest = !live && shown < all && h("p", { class: "faint small" }, `This page has ${shown} of ${all} memories. `, h("code", null, "nmem search"), " finds the others.");
+  return [h("p", { class: "faint small", id: "count" }, head), growing(found, draw, live ? "Nothing is known about this." : "Nothing on this page has these words."), rest];
 }
 
 // The part of a text around the first searched word.

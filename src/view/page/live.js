@@ -163,18 +163,26 @@ function fetched(id, box) {
   return box;
 }
 
-// Search results that only the server's store has.
-function elsewhere() {
-  const [shown, all] = data.totals.memories || [0, 0];
-  if (!live && shown >= all) return null;
-  if (!live) return h("p", { class: "faint small" }, `This page has ${shown} of ${all} memories. `, h("code", null, "nmem search"), " finds the others.");
-  const box = h("div");
-  const look = async () => {
-    const found = await attempt(() => ask(`/api/search?${new URLSearchParams({ query: state.query, limit: "50" })}`));
-    const tools = await attempt(() => ask(`/api/search?${new URLSearchParams({ query: state.query, limit: "50", type: "tools" })}`));
-    if (!found || !tools) return;
-    const others = found.results.concat(tools.results).filter(hit => !index.memories.has(hit.id) && !index.units.has(hit.id) && !data.sources[hit.id]);
-    box.replaceChildren(...others.map(hit => h("p", null, h("span", { class: "badge" }, hit.type || hit.kind), " ", words(line(hit.title || hit.snippet)), " ", link(hit.id))), others.length ? "" : "Nothing else was found.");
-  };
-  return [h("p", null, h("button", { type: "button", id: "everywhere", onclick: look }, "Search everything that is stored")), box];
+let answer = null;
+
+// The server's answer to a query, in the order of `nmem search`: `{match, found}`; null until it is there.
+function answered(query) {
+  if (answer?.query === query) return answer.found ? answer : null;
+  const own = answer = { query };
+  const project = data.project === "all projects" ? { project: "*" } : {};
+  const search = type => ask(`/api/search?${new URLSearchParams({ query, type, limit: "100", ...project })}`);
+  Promise.all([search("all"), search("tools")]).then(([said, tools]) => {
+    own.match = said.results.length ? said.match : tools.match;
+    own.found = said.results.concat(tools.results).map(known);
+    if (answer === own) redraw();
+  }, error => status("lost", error.message));
+  return null;
+}
+
+// A hit as a row of this page, if it has one.
+function known(hit) {
+  if (index.memories.has(hit.id)) return { kind: "memory", row: index.memories.get(hit.id) };
+  if (index.units.has(hit.id)) return { kind: "unit", row: index.units.get(hit.id) };
+  const row = data.sources[hit.id];
+  return row ? { kind: row.kind === "prompt" ? "prompt" : "tool", row } : { kind: "other", row: hit };
 }
