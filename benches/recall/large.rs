@@ -6,16 +6,17 @@ use nmem::model::{Files, Vector};
 use nmem::store::{PERSON_WAIT, Store};
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Tool uses and memories, about.
-const SIZES: [(i64, i64); 3] = [(1_000, 0), (100_000, 10_000), (1_000_000, 100_000)];
+const SIZES: [(i64, i64); 4] = [(1_000, 0), (100_000, 10_000), (300_000, 30_000), (1_000_000, 100_000)];
 const ROUNDS: usize = 9;
 /// Numbers in a vector.
 const LENGTH: usize = 384;
 const REQUEST: &str = "can you look at the exporter of session metadata and fix the failing integration test for shadow branches";
+const WITHOUT_STOP_WORDS: &str = "look exporter session metadata fix failing integration test shadow branches";
 const CASES: [(&str, &[&str]); 7] = [
     ("context", &["context", "--json"]),
     ("context --query, four words", &["context", "--json", "--query", "mise run lint fails"]),
@@ -62,6 +63,21 @@ pub fn run(world: &World, small: &Path, whole: &Path) -> Value {
             println!("  {name:30} {:6.1} {:6.1}   {peak:5.1}", millis(ROUNDS / 2), millis(ROUNDS - 1));
             figures.insert(format!("{uses}, {name}"), json!([millis(ROUNDS / 2), millis(ROUNDS - 1), peak]));
         }
+        println!(
+            "  of the file, full-text indexes of passages {:.1} MB, of tool uses {:.1}",
+            index_size(&db, "passage"),
+            index_size(&db, "tool")
+        );
+        let bare = BareIndex::of(&db);
+        for (name, question) in [("bare FTS5, four words", "mise run lint fails"), ("bare FTS5, a sentence", WITHOUT_STOP_WORDS)]
+        {
+            let mut runs: Vec<Duration> = (0..ROUNDS).map(|_| bare.search(question)).collect();
+            runs.sort();
+            let millis = |at: usize| (runs[at].as_secs_f64() * 10_000.0).round() / 10.0;
+            println!("  {name:30} {:6.1} {:6.1}   (in a process that is there)", millis(ROUNDS / 2), millis(ROUNDS - 1));
+            figures.insert(format!("{uses}, {name}"), json!([millis(ROUNDS / 2), millis(ROUNDS - 1)]));
+        }
+        drop(bare);
         let (count, mut scans) = scans(&db);
         scans.sort();
         let millis = |at: usize| (scans[at].as_secs_f64() * 10_000.0).round() / 10.0;
@@ -74,6 +90,56 @@ pub fn run(world: &World, small: &Path, whole: &Path) -> Value {
         figures.insert(format!("{count} vectors"), json!([millis(ROUNDS / 2), millis(ROUNDS - 1)]));
     }
     Value::Object(figures)
+}
+
+/// Size in MB of the full-text index of a kind.
+fn index_size(db: &Path, kind: &str) -> f64 {
+    #[expect(clippy::disallowed_methods, reason = "a bench that looks at the file")]
+    let conn = Connection::open(db).unwrap();
+    let sql = "SELECT sum(pgsize) FROM dbstat WHERE aggregate AND name GLOB ?1 || '_index*'";
+    conn.query_row(sql, [kind], |row| row.get::<_, f64>(0)).unwrap() / 1e6
+}
+
+/// An FTS5 table of all texts that a search reads, and nothing else.
+struct BareIndex(PathBuf);
+
+impl BareIndex {
+    fn of(db: &Path) -> BareIndex {
+        let path = db.with_file_name("bare.db");
+        let _ = std::fs::remove_file(&path);
+        #[expect(clippy::disallowed_methods, reason = "a bench that makes a database of its own")]
+        let conn = Connection::open(&path).unwrap();
+        conn.execute("ATTACH ?1 AS nmem", [db.to_str().unwrap()]).unwrap();
+        conn.execute_batch(
+            "PRAGMA synchronous = OFF;
+             CREATE VIRTUAL TABLE texts USING fts5(text, tokenize='porter unicode61 remove_diacritics 2');
+             INSERT INTO texts SELECT text FROM nmem.prompts WHERE kind <> 'thinking';
+             INSERT INTO texts SELECT concat_ws(char(10), title, subtitle, body, content) FROM nmem.memories;
+             INSERT INTO texts SELECT title FROM nmem.work_units WHERE title IS NOT NULL;
+             INSERT INTO texts SELECT concat_ws(' ', content, path, outcome) FROM nmem.tool_uses;
+             INSERT INTO texts(texts) VALUES ('optimize')",
+        )
+        .unwrap();
+        BareIndex(path)
+    }
+
+    /// The ten best texts with any of the words, through a connection of its own.
+    fn search(&self, question: &str) -> Duration {
+        let begun = Instant::now();
+        #[expect(clippy::disallowed_methods, reason = "as a program without nmem would")]
+        let conn = Connection::open(&self.0).unwrap();
+        let any: Vec<String> = question.split(' ').map(|word| format!("\"{word}\"")).collect();
+        let mut statement = conn.prepare("SELECT text FROM texts WHERE texts MATCH ?1 ORDER BY rank LIMIT 10").unwrap();
+        let rows = statement.query_map([any.join(" OR ")], |row| row.get::<_, String>(0)).unwrap();
+        assert_eq!(rows.map(Result::unwrap).count(), 10);
+        begun.elapsed()
+    }
+}
+
+impl Drop for BareIndex {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 /// Gives each memory a vector, and finds the nearest ones, each time through a connection of its own, as a hook does.
@@ -96,7 +162,7 @@ fn scans(db: &Path) -> (usize, Vec<Duration>) {
     let scan = |_| {
         let store = Store::open(&files, PERSON_WAIT).unwrap();
         let begun = Instant::now();
-        let near = store.nearest_memories(1, "bench", &query, 40).unwrap();
+        let near = store.nearest_memories(Some(1), "bench", &query, 40).unwrap();
         assert_eq!(near.count, waiting.len());
         begun.elapsed()
     };

@@ -101,7 +101,8 @@ fn add(config: &Config, folder: &Path, given: &str) -> Result<()> {
             let progress = output::Progress::begin();
             let all = known.bytes() / 1_000_000;
             let mut say = |bytes: u64| progress.say(&format!("{}, {} of about {all} MB", known.name, bytes / 1_000_000));
-            known.fetch(&to.folder, environment::proxy().as_deref(), &mut say)?;
+            let agent = local::downloads(environment::proxy().as_deref(), environment::download_certificates().as_deref())?;
+            whole(&to.folder, known.fetch(&to.folder, &agent, &mut say))?;
             to
         }
         None => copied(folder, given)?,
@@ -137,8 +138,16 @@ fn copied(folder: &Path, given: &str) -> Result<LocalModel> {
     }
     let name = from.file_name().and_then(|name| name.to_str()).ok_or_else(unknown)?.to_string();
     let to = LocalModel { folder: folder.join(&name), name };
-    local::copy(&from, &to.folder)?;
+    whole(&to.folder, local::copy(&from, &to.folder))?;
     Ok(to)
+}
+
+/// Removes a model's folder if files are missing in it after an error.
+fn whole(folder: &Path, added: Result<()>) -> Result<()> {
+    if added.is_err() && !local::is_installed(folder) {
+        let _ = fs::remove_dir_all(folder);
+    }
+    added
 }
 
 fn remove(folder: &Path, name: &str) -> Result<()> {

@@ -183,6 +183,11 @@ pub fn root_certificates() -> Option<PathBuf> {
     env("PGSSLROOTCERT").map(PathBuf::from).filter(|path| path.is_absolute() && !is_in_project(path))
 }
 
+/// Returns the file with root certificates for downloads, from the variable that curl and OpenSSL use.
+pub fn download_certificates() -> Option<PathBuf> {
+    env("SSL_CERT_FILE").map(PathBuf::from).filter(|path| path.is_absolute() && !is_in_project(path))
+}
+
 /// The login name.
 pub fn login_name() -> Option<String> {
     ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(env)

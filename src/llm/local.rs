@@ -12,6 +12,8 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::{Agent, Proxy};
 #[cfg(feature = "local-model")]
 use {
     std::sync::{Arc, Mutex, PoisonError},
@@ -94,11 +96,11 @@ impl KnownModel {
     /// # Errors
     ///
     /// A failed download or a wrong checksum; a file that was not there before is then missing.
-    pub fn fetch(&self, folder: &Path, proxy: Option<&str>, progress: &mut dyn FnMut(u64)) -> Result<()> {
+    pub fn fetch(&self, folder: &Path, agent: &Agent, progress: &mut dyn FnMut(u64)) -> Result<()> {
         make_folder(folder)?;
         let mut done = 0;
         for file in &self.files {
-            let packed = file.download(proxy, &mut |bytes| progress(done + bytes))?;
+            let packed = file.download(agent, &mut |bytes| progress(done + bytes))?;
             let text = file.unpacked(&packed)?;
             done += packed.len() as u64;
             let path = folder.join(file.name);
@@ -109,16 +111,7 @@ impl KnownModel {
 }
 
 impl ModelFile {
-    fn download(&self, proxy: Option<&str>, progress: &mut dyn FnMut(u64)) -> Result<Vec<u8>> {
-        let agent: ureq::Agent = ureq::Agent::config_builder()
-            .timeout_global(Some(DOWNLOAD))
-            .timeout_connect(Some(CONNECT))
-            .max_redirects(0)
-            .https_only(self.url.starts_with("https://"))
-            .proxy(proxy.map(ureq::Proxy::new).transpose().map_err(|_| anyhow!("the proxy's address is invalid"))?)
-            .user_agent(concat!("nmem/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .into();
+    fn download(&self, agent: &Agent, progress: &mut dyn FnMut(u64)) -> Result<Vec<u8>> {
         let range = format!("bytes={}-{}", self.place.start, self.place.end - 1);
         let get = || agent.get(self.url).header("range", &range).call();
         let mut response = get().map_err(|error| anyhow!("cannot fetch {}: {error}", self.url))?;
@@ -142,6 +135,29 @@ impl ModelFile {
         ensure!(read.is_ok() && sum == self.sha256, "the checksum of {} is wrong; nothing was added", self.name);
         Ok(text)
     }
+}
+
+/// Returns a client for downloads. `certificates` is a PEM file with root certificates to use instead of the built-in ones.
+pub fn downloads(proxy: Option<&str>, certificates: Option<&Path>) -> Result<Agent> {
+    let roots = |path: &Path| -> Result<RootCerts> {
+        let pem = fs::read(path).with_context(|| format!("cannot read {}, which SSL_CERT_FILE names", path.display()))?;
+        let all: Vec<Certificate<'static>> = parse_pem(&pem)
+            .filter_map(|item| match item {
+                Ok(PemItem::Certificate(certificate)) => Some(certificate),
+                _ => None,
+            })
+            .collect();
+        Ok(RootCerts::from(all))
+    };
+    let roots = certificates.map_or(Ok(RootCerts::WebPki), roots)?;
+    let config = Agent::config_builder()
+        .timeout_global(Some(DOWNLOAD))
+        .timeout_connect(Some(CONNECT))
+        .max_redirects(0)
+        .tls_config(TlsConfig::builder().root_certs(roots).build())
+        .proxy(proxy.map(Proxy::new).transpose().map_err(|_| anyhow!("the proxy's address is invalid"))?)
+        .user_agent(concat!("nmem/", env!("CARGO_PKG_VERSION")));
+    Ok(config.build().into())
 }
 
 /// Copies a model's files from a folder into its own folder.
@@ -331,7 +347,7 @@ mod tests {
         let file = |url, sha256| ModelFile { name: "x", url, place: 7..107, bytes: 3, sha256 };
         let (url, served) = serving(deflated("abc"));
         let mut seen = 0;
-        let packed = file(url, SUM_OF_ABC).download(None, &mut |bytes| seen = bytes).unwrap();
+        let packed = file(url, SUM_OF_ABC).download(&downloads(None, None).unwrap(), &mut |bytes| seen = bytes).unwrap();
         assert_eq!(served.join().unwrap().to_lowercase(), "range: bytes=7-106");
         assert_eq!(seen, packed.len() as u64);
         assert_eq!(file(url, SUM_OF_ABC).unpacked(&packed).unwrap(), b"abc");

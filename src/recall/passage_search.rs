@@ -29,6 +29,8 @@ const LONG_PROMPT: usize = 1200;
 const CHOSEN: f64 = 0.5;
 /// Minimum share of a passage's words that another one must have to replace it.
 const SAME: f64 = 0.5;
+/// Minimum share of a message's words that a memory must have to precede it.
+const REPEATED: f64 = 0.7;
 /// Words of a passage that is not short.
 const SHORT: usize = 8;
 
@@ -180,12 +182,13 @@ fn with_meaning(
     vector: &Vector,
     nearest: &mut Option<f64>,
 ) -> Result<Found> {
-    if filter.scope.is_all() {
-        return Ok(found);
-    }
     let mut ranked: Vec<(PassageId, f64)> = Vec::new();
-    for project in &filter.scope.projects {
-        let near = store.nearest_memories(*project, model, vector, NEAR)?;
+    let projects: Vec<Option<i64>> = match filter.scope.is_all() {
+        true => vec![None],
+        false => filter.scope.projects.iter().copied().map(Some).collect(),
+    };
+    for project in projects {
+        let near = store.nearest_memories(project, model, vector, NEAR)?;
         let passage = |id: i64| PassageId::new(crate::model::TextId::new(TextKind::Memory, id), 0);
         ranked.extend(near.memories.iter().filter_map(|(id, cosine)| Some((passage(*id), near.stands_out(*cosine)?))));
     }
@@ -217,7 +220,7 @@ fn prefer_memories(found: &mut Found) {
     for (at, (_, message)) in found.iter().enumerate().filter(|(_, (_, hit))| hit.kind == HitKind::Prompt) {
         let is_repeat = |other: &usize| {
             let (_, memory) = &found[*other];
-            memory.kind == HitKind::Memory && memory.unit == message.unit && holds(&words[*other], &words[at])
+            memory.kind == HitKind::Memory && memory.unit == message.unit && holds_share(&words[*other], &words[at], REPEATED)
         };
         if let Some(memory) = (0..found.len()).find(is_repeat) {
             let raise = raised.entry(memory).or_insert(found[memory].1.score);
@@ -251,7 +254,11 @@ fn words_of(hit: &Hit) -> HashSet<String> {
 
 /// Whether a passage has most of the words of another one; of a short one all.
 fn holds(passage: &HashSet<String>, other: &HashSet<String>) -> bool {
-    let same = if other.len() < SHORT { 1.0 } else { SAME };
+    holds_share(passage, other, SAME)
+}
+
+fn holds_share(passage: &HashSet<String>, other: &HashSet<String>, share: f64) -> bool {
+    let same = if other.len() < SHORT { 1.0 } else { share };
     !other.is_empty() && other.intersection(passage).count() as f64 >= same * other.len() as f64
 }
 
@@ -343,7 +350,7 @@ const WITH_MODEL: [f64; 6] = [0.936, -0.115, 1.561, -1.024, -0.322, 5.835];
 /// Words from which a question counts as long: longer ones were not fitted.
 const LONG: f64 = 12.0;
 /// Log-odds from which an answer is strong, without and with a model.
-const STRONG: f64 = -2.7;
+const STRONG: f64 = -2.65;
 const STRONG_WITH_MODEL: f64 = -2.58;
 /// Coverage below which an answer is none: a passage has one of many words.
 const NONE: f64 = 0.12;

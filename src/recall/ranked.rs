@@ -291,7 +291,7 @@ pub(super) fn memories_by_words(store: &Store, query: &RecallQuery) -> Result<Ve
 /// Finds units by the embeddings of their memories, with the amount by which the cosine exceeds the mean.
 fn by_embedding(store: &Store, query: &RecallQuery) -> Result<HashMap<i64, f64>> {
     let Some((model, vector)) = query.embedding else { return Ok(HashMap::new()) };
-    let near = store.nearest_memories(query.project, model, vector, NEAR)?;
+    let near = store.nearest_memories(Some(query.project), model, vector, NEAR)?;
     let mut units: HashMap<i64, f64> = HashMap::new();
     for (unit, cosine) in store.units_of_memories(&near.memories)? {
         if let Some(out) = near.stands_out(cosine) {

@@ -308,16 +308,17 @@ impl Store {
         })
     }
 
-    /// The nearest memories of a project.
-    pub fn nearest_memories(&self, project: i64, model: &str, to: &Vector, most: usize) -> Result<Near> {
+    /// The nearest memories of a project, or of all.
+    pub fn nearest_memories(&self, project: Option<i64>, model: &str, to: &Vector, most: usize) -> Result<Near> {
         // Map the file only in WAL mode: it is then local, and never truncated while somebody reads it.
         if self.journal_mode()? == "wal" {
             self.conn.pragma_update(None, "mmap_size", MAPPED)?;
         }
         let length = to.numbers.len();
         // Columns before the blobs are read first: the blocks of other projects cost a page each.
-        let sql = "SELECT memories, data FROM vectors WHERE project_id = ?1 AND model = ?2 AND length = ?3";
-        let mut statement = self.conn.prepare_cached(sql)?;
+        let of = if project.is_some() { "project_id = ?1" } else { "?1 IS NULL" };
+        let sql = format!("SELECT memories, data FROM vectors WHERE {of} AND model = ?2 AND length = ?3");
+        let mut statement = self.conn.prepare_cached(&sql)?;
         let mut rows = statement.query(params![project, model, length as i64])?;
         let mut all: Vec<(i64, f32)> = Vec::new();
         while let Some(row) = rows.next()? {

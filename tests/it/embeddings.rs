@@ -53,6 +53,9 @@ fn what_is_asked_for_in_other_words_is_found() {
     assert!(out.text().contains("12 memories were embedded."), "{}", out.text());
     let with_meaning = found(&world);
     assert!(by_words <= 2 && with_meaning >= 11, "by words {by_words}, with meaning {with_meaning} of {}", PAIRS.len());
+    // None of its words stands anywhere, so words alone would say that nothing is known.
+    let graded = &world.nmem(&["search", "where is the password kept", "--json"]).lines()[0]["match"];
+    assert!(graded == "weak" || graded == "strong", "{graded}");
     let status: Value = world.nmem(&["status", "--json"]).json();
     assert_eq!(status["embedded"], serde_json::json!({"memories": 12, "of": 12}));
     // Twice is once.
