@@ -26,6 +26,11 @@ pub fn is_cjk(c: char) -> bool {
     matches!(c as u32, 0x3040..=0x30FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
 }
 
+/// Whether a character is Hangul, which has spaces between words.
+pub fn is_hangul(c: char) -> bool {
+    matches!(c as u32, 0xAC00..=0xD7AF)
+}
+
 /// Returns the width of a text in letters; a character of a script without spaces counts as two.
 pub fn width(text: &str) -> usize {
     text.chars().map(|c| 1 + usize::from(is_cjk(c))).sum()

@@ -77,9 +77,11 @@ pub fn run(projects: &[Project], weights: &Fitted, options: &AskedOptions) -> Va
             out.insert(format!("{name}, {bytes} bytes"), json!({"mean": mean, "worst": worst, "by_project": shares}));
         }
     }
+    let rows = graded(&recorded);
     if let Some(to) = options.grades {
-        fs::write(to, graded(&recorded)).unwrap();
+        fs::write(to, rows.iter().map(|row| format!("{row}\n")).collect::<String>()).unwrap();
     }
+    out.insert("grades".into(), summary_of_grades(&rows));
     Value::Object(out)
 }
 
@@ -215,21 +217,48 @@ fn passages_of_600(text: &str) -> Vec<String> {
     all
 }
 
-/// The rows that grades are fitted on, as JSON Lines: of each question of a project, of each with its answering session left out,
+/// Prints how answers are graded, and the share of the most confident ones that hold their fact in 2,400 bytes; returns both.
+fn summary_of_grades(rows: &[Value]) -> Value {
+    let of = |kind: &str, shown: Option<bool>| -> Vec<&Value> {
+        rows.iter().filter(|row| row["kind"] == kind && shown.is_none_or(|shown| row["shown"][1] == shown)).collect()
+    };
+    let share = |rows: &[&Value], is: &dyn Fn(&Value) -> bool| {
+        rows.iter().filter(|row| is(row)).count() as f64 / rows.len().max(1) as f64
+    };
+    let is_weak = |row: &Value| row["grade"] != "strong";
+    let own = of("own", None);
+    let strong: Vec<&Value> = own.iter().copied().filter(|row| !is_weak(row)).collect();
+    let mut out = Map::new();
+    let mut print = |name: &str, share: f64| {
+        println!("grades: {name:56} {share:.3}");
+        out.insert(name.to_string(), json!(share));
+    };
+    print("weak or none, own, the fact is shown", share(&of("own", Some(true)), &is_weak));
+    print("weak or none, own, it is not", share(&of("own", Some(false)), &is_weak));
+    print("weak or none, own, answering session left out", share(&of("left out", None), &is_weak));
+    print("weak or none, of other projects", share(&of("foreign", None), &is_weak));
+    print("own graded strong that hold the fact", share(&strong, &|row| row["shown"][1] == true));
+    let mut sorted = own;
+    sorted.sort_by(|a, b| b["log_odds"].as_f64().unwrap().total_cmp(&a["log_odds"].as_f64().unwrap()));
+    for percent in [10, 25, 50, 75, 90, 100] {
+        let most = &sorted[..(sorted.len() * percent).div_ceil(100)];
+        print(&format!("own, the most confident {percent} % that hold it"), share(most, &|row| row["shown"][1] == true));
+    }
+    Value::Object(out)
+}
+
+/// The rows that grades are fitted on: of each question of a project, of each with its answering session left out,
 /// and of questions of other projects.
-fn graded(recorded: &[Recorded]) -> String {
-    let mut out = String::new();
+fn graded(recorded: &[Recorded]) -> Vec<Value> {
+    let mut out = Vec::new();
     let mut row = |of: &Recorded, kind: &str, fact: &Fact, question: &str, without: Option<&str>| {
         let searched = of.asked(question, without, true);
         let texts: Vec<String> = searched.hits.iter().map(text).collect();
         let shown: Vec<bool> = BUDGETS.iter().map(|bytes| kind != "foreign" && is_shown(&texts, fact, *bytes)).collect();
         let asked = searched.asked;
-        out += &format!(
-            "{}\n",
-            json!({"project": of.project.name, "kind": kind, "fact": fact.id, "question": question, "weight": fact.weight, "shown": shown,
+        out.push(json!({"project": of.project.name, "kind": kind, "fact": fact.id, "question": question, "weight": fact.weight, "shown": shown,
                 "coverage": asked.coverage, "covered": asked.covered, "score": asked.score, "lead": asked.lead, "words": asked.words,
-                "unknown": asked.unknown, "near": asked.near, "grade": searched.grade.map(|grade| grade.name())})
-        );
+                "unknown": asked.unknown, "near": asked.near, "log_odds": asked.log_odds(), "grade": searched.grade.map(|grade| grade.name())}));
     };
     for of in recorded {
         for (session, labels) in &of.project.labels {

@@ -96,7 +96,7 @@ pub fn run(world: &World, small: &Path, whole: &Path) -> Value {
 fn index_size(db: &Path, kind: &str) -> f64 {
     #[expect(clippy::disallowed_methods, reason = "a bench that looks at the file")]
     let conn = Connection::open(db).unwrap();
-    let sql = "SELECT sum(pgsize) FROM dbstat WHERE aggregate AND name GLOB ?1 || '_index*'";
+    let sql = "SELECT sum(pgsize) FROM dbstat WHERE name GLOB ?1 || '_index*'";
     conn.query_row(sql, [kind], |row| row.get::<_, f64>(0)).unwrap() / 1e6
 }
 

@@ -2,7 +2,7 @@
 
 use crate::languages::in_english;
 use crate::prompt_injection::is_frame;
-use crate::text::is_cjk;
+use crate::text::{is_cjk, is_hangul};
 
 /// Characters of a list item above which its sentences become statements of their own.
 const LONG_ITEM: usize = 200;
@@ -249,8 +249,9 @@ pub fn plain(text: &str) -> String {
     for word in out.split_whitespace() {
         // A line of a script without spaces was broken between two words.
         let (before, after) = (joined.chars().next_back(), word.chars().next());
-        let is_broken =
-            before.is_some_and(|c| is_cjk(c) || matches!(c, '，' | '。' | '、' | '；' | '：')) && after.is_some_and(is_cjk);
+        let is_spaceless = |c: char| is_cjk(c) && !is_hangul(c);
+        let is_broken = before.is_some_and(|c| is_spaceless(c) || matches!(c, '，' | '。' | '、' | '；' | '：'))
+            && after.is_some_and(is_spaceless);
         if !joined.is_empty() && !is_broken {
             joined.push(' ');
         }

@@ -2,7 +2,7 @@
 
 use crate::distil::score::{PassageScorer, ScoreWeights};
 use crate::index_text::query_terms;
-use crate::model::{Filter, Grade, Hit, HitKind, Maker, PassageId, TextKind, Vector};
+use crate::model::{Filter, Grade, Hit, HitKind, Maker, PassageId, TextId, TextKind, Vector};
 use crate::rank;
 use crate::rank::passage_score::{LOOKED_AT, best_alone, in_context, raise_common_words, rarity};
 use crate::store::Store;
@@ -10,6 +10,7 @@ use crate::store::passage_index::PassagesByWord;
 use crate::store::query::Query;
 use crate::text::{files_named, is_stop_word};
 use anyhow::Result;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 /// Number of passages that are read and compared.
@@ -31,6 +32,11 @@ const CHOSEN: f64 = 0.5;
 const SAME: f64 = 0.5;
 /// Minimum share of a message's words that a memory must have to precede it.
 const REPEATED: f64 = 0.7;
+/// Words up to which a message of the user's is an aside.
+const ASIDE: usize = 2;
+/// Minimum share of a question's score for an answer to precede it, and its distance in messages.
+const ANSWERS: f64 = 0.6;
+const FOLLOWS: i64 = 3;
 /// Words of a passage that is not short.
 const SHORT: usize = 8;
 
@@ -118,8 +124,11 @@ fn by_words(
     {
         found = with_meaning(store, found, filter, &model, &vector, &mut asked.near)?;
     }
+    without_asides(&mut found, &by_word);
+    answers_first(&mut found, &by_word);
     prefer_memories(&mut found);
     sort(&mut found);
+    without_more_of_the_same(&mut found, &by_word);
     titles_first(&query.terms(), &mut found);
     let found = without_repeated(found);
     let mut hits: Vec<Hit> = found.into_iter().map(|(_, hit)| hit).collect();
@@ -189,7 +198,7 @@ fn with_meaning(
     };
     for project in projects {
         let near = store.nearest_memories(project, model, vector, NEAR)?;
-        let passage = |id: i64| PassageId::new(crate::model::TextId::new(TextKind::Memory, id), 0);
+        let passage = |id: i64| PassageId::new(TextId::new(TextKind::Memory, id), 0);
         ranked.extend(near.memories.iter().filter_map(|(id, cosine)| Some((passage(*id), near.stands_out(*cosine)?))));
     }
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -211,6 +220,58 @@ fn with_meaning(
 
 fn sort(found: &mut Found) {
     found.sort_by(|(_, a), (_, b)| b.score.total_cmp(&a.score).then(b.at.cmp(&a.at)));
+}
+
+/// Leaves out the user's shortest messages if they have none of the words: "go on" between two messages that have some.
+fn without_asides(found: &mut Found, by_word: &PassagesByWord) {
+    found.retain(|(id, hit)| {
+        let is_short = hit.kind == HitKind::Prompt && hit.what == "user" && words_of(hit).len() <= ASIDE;
+        !is_short || by_word.by_word.iter().any(|held| held.keys().any(|other| other.text() == id.text()))
+    });
+}
+
+/// Puts the agent's answer before the user's question that it follows: the first message after it that has any of the words.
+fn answers_first(found: &mut Found, by_word: &PassagesByWord) {
+    let has_word = |id: &PassageId| by_word.by_word.iter().any(|held| held.contains_key(id));
+    let is_answer = |question: &Hit, (id, hit): &(PassageId, Hit)| {
+        hit.kind == HitKind::Prompt
+            && hit.what != "user"
+            && hit.session == question.session
+            && (question.id + 1..=question.id + FOLLOWS).contains(&hit.id)
+            && (ANSWERS * question.score..question.score).contains(&hit.score)
+            && has_word(id)
+    };
+    let mut raised: Vec<(usize, f64)> = Vec::new();
+    for (_, question) in found.iter().filter(|(_, hit)| hit.kind == HitKind::Prompt && hit.what == "user") {
+        let answers = (0..found.len()).filter(|at| is_answer(question, &found[*at]));
+        let first = answers.min_by(|a, b| {
+            let (a, b) = (&found[*a].1, &found[*b].1);
+            a.id.cmp(&b.id).then(b.score.total_cmp(&a.score))
+        });
+        raised.extend(first.map(|at| (at, question.score.next_up())));
+    }
+    for (at, score) in raised {
+        found[at].1.score = found[at].1.score.max(score);
+    }
+}
+
+/// Leaves out a further passage of a message, unless it has a word that those before it do not have.
+fn without_more_of_the_same(found: &mut Found, by_word: &PassagesByWord) {
+    let mut seen: HashMap<TextId, HashSet<usize>> = HashMap::new();
+    found.retain(|(id, hit)| {
+        if hit.kind != HitKind::Prompt {
+            return true;
+        }
+        let words = by_word.by_word.iter().enumerate().filter(|(_, held)| held.contains_key(id)).map(|(at, _)| at);
+        match seen.entry(id.text()) {
+            Entry::Vacant(first) => {
+                first.insert(words.collect());
+                true
+            }
+            // Not `any`: all of its words are known afterwards.
+            Entry::Occupied(mut known) => words.filter(|word| known.get_mut().insert(*word)).count() > 0,
+        }
+    });
 }
 
 /// Puts a memory before the message that it repeats.
@@ -306,10 +367,15 @@ impl AnswerMeasures {
     pub fn new(query: &Query, by_word: &PassagesByWord, found: &[(PassageId, Hit)]) -> AnswerMeasures {
         let rarest = rarity(0, by_word.all);
         let rarities = by_word.rarities();
-        let unknown = by_word.counts.iter().filter(|count| **count == 0).count() as f64 * rarest;
+        // Pairs across two words stand nowhere, and say nothing.
+        let is_unknown = |(at, count): &(usize, &i64)| **count == 0 && !query.is_pair(*at);
+        let unknown = by_word.counts.iter().enumerate().filter(is_unknown).count() as f64 * rarest;
         let total = rarities.iter().sum::<f64>() + unknown;
+        // A word of a script without spaces is about two pairs.
+        let pairs = (0..query.len()).filter(|at| query.is_pair(*at)).count();
+        let words = (query.len() - pairs) as f64 + pairs as f64 / 2.0;
         if found.is_empty() || total <= 0.0 {
-            let (words, among) = (query.len() as f64, by_word.all);
+            let among = by_word.all;
             return AnswerMeasures { words, unknown: 1.0, among, ..AnswerMeasures::default() };
         }
         let covered = |id: &PassageId| -> f64 {
@@ -323,7 +389,7 @@ impl AnswerMeasures {
             covered: covered / rarest,
             score: score / rarest,
             lead: (score - scores.iter().sum::<f64>() / scores.len() as f64) / rarest,
-            words: query.len() as f64,
+            words,
             unknown: unknown / total,
             among: by_word.all,
             near: None,
@@ -340,20 +406,29 @@ impl AnswerMeasures {
     pub fn features(&self) -> [f64; 6] {
         [self.coverage, self.covered, self.score, self.lead, self.words.min(LONG), self.near.unwrap_or_default()]
     }
+
+    /// Whether the answer is strong: likely enough to hold what is asked for, and most words of a short question are known.
+    fn is_strong(&self) -> bool {
+        let least = if self.near.is_some() { STRONG_WITH_MODEL } else { STRONG };
+        self.log_odds() >= least && (self.words > FEW || self.unknown < MOST_UNKNOWN)
+    }
 }
 
-const BIAS: f64 = -4.316;
-const WEIGHTS: [f64; 6] = [1.576, 0.323, 2.299, -2.498, -0.455, 0.0];
+const BIAS: f64 = -4.489;
+const WEIGHTS: [f64; 6] = [1.834, 0.273, 2.218, -2.227, -0.414, 0.0];
 /// The same where a model also says what is near (ADR/0063).
 const BIAS_WITH_MODEL: f64 = -5.243;
 const WITH_MODEL: [f64; 6] = [0.936, -0.115, 1.561, -1.024, -0.322, 5.835];
 /// Words from which a question counts as long: longer ones were not fitted.
 const LONG: f64 = 12.0;
 /// Log-odds from which an answer is strong, without and with a model.
-const STRONG: f64 = -2.65;
+const STRONG: f64 = -2.63;
 const STRONG_WITH_MODEL: f64 = -2.58;
 /// Coverage below which an answer is none: a passage has one of many words.
 const NONE: f64 = 0.12;
+/// Words of a short question, and the share of them, weighed by rarity, from which too many are unknown.
+const FEW: f64 = 4.0;
+const MOST_UNKNOWN: f64 = 0.5;
 /// Nearness from which an answer without the words is still one.
 const NEAR_AT_LEAST: f64 = 0.4;
 /// Passages below which the rarity of a word says little: a project of a few days.
@@ -362,15 +437,15 @@ const YOUNG: i64 = 100;
 /// Grades the answer to a question.
 pub fn grade(asked: &AnswerMeasures, hits: &[Hit], terms: &[String]) -> Grade {
     let passages = hits.iter().any(|hit| hit.kind != HitKind::Tool || hit.passage.is_some());
-    match (hits.is_empty(), passages, asked.log_odds()) {
-        (true, ..) => Grade::None,
+    match (hits.is_empty(), passages) {
+        (true, _) => Grade::None,
         // Only tool uses have the words: one has all of them, or it is not what was asked for.
-        (_, false, _) => {
+        (_, false) => {
             let words = query_terms(&format!("{} {}", hits[0].text, hits[0].more));
             if terms.iter().all(|term| words.contains(term)) { Grade::Strong } else { Grade::Weak }
         }
         _ if asked.coverage < NONE && asked.among >= YOUNG && asked.near.is_none_or(|near| near < NEAR_AT_LEAST) => Grade::None,
-        (.., odds) if odds < if asked.near.is_some() { STRONG_WITH_MODEL } else { STRONG } => Grade::Weak,
+        _ if !asked.is_strong() => Grade::Weak,
         _ => Grade::Strong,
     }
 }

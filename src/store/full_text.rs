@@ -306,7 +306,7 @@ const UNITS: Sql = Sql {
 const TOOL_USES: Sql = Sql {
     newest: Newest::OfSession("SELECT id, 0.0 FROM tool_uses WHERE session_id = ?1 ORDER BY seq DESC LIMIT ?2"),
     load: "SELECT t.id, t.kind, coalesce(t.content, t.path, t.tool_name),
-             trim(coalesce(t.metadata ->> 'description', '') || ' ' || coalesce(t.metadata ->> 'response', '')),
+             trim(coalesce(t.metadata ->> 'description', '') || ' ' || coalesce(t.metadata ->> 'response', iif(t.succeeded = 0, t.outcome, NULL), '')),
              t.path, t.succeeded, pr.name, s.agent_session_id, s.platform, t.received_at,
              (SELECT work_unit_id FROM steps WHERE id = t.step_id), NULL, NULL, NULL, 'tool'
            FROM tool_uses t JOIN sessions s ON s.id = t.session_id LEFT JOIN projects pr ON pr.id = coalesce(t.project_id, s.project_id)

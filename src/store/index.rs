@@ -33,8 +33,8 @@ pub(super) struct IndexedTool<'a> {
     pub error: Option<&'a str>,
 }
 
-const TOOL: &str = "SELECT t.id, coalesce(t.project_id, s.project_id), t.kind, t.content, t.path, t.metadata ->> 'description', t.metadata ->> 'response'
-    FROM tool_uses t JOIN sessions s ON s.id = t.session_id";
+const TOOL: &str = "SELECT t.id, coalesce(t.project_id, s.project_id), t.kind, t.content, t.path, t.metadata ->> 'description',
+      coalesce(t.metadata ->> 'response', iif(t.succeeded = 0, t.outcome, NULL)) FROM tool_uses t JOIN sessions s ON s.id = t.session_id";
 
 impl Tx<'_> {
     /// Notes that a memory's text or project changed. Its vector is dropped.

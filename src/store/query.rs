@@ -86,6 +86,12 @@ impl Query {
         self.wanted.iter().flat_map(|wanted| word_of(wanted).split(' ')).map(String::from).collect()
     }
 
+    /// Whether a word is a pair of characters out of a run without spaces, which may span two words.
+    pub fn is_pair(&self, word: usize) -> bool {
+        let term = word_of(&self.wanted[word]);
+        term.chars().count() == 2 && term.chars().all(is_cjk)
+    }
+
     /// Number of searched words.
     pub fn len(&self) -> usize {
         self.wanted.len()

@@ -82,7 +82,8 @@ impl Tx<'_> {
             content: tool.content.as_deref(),
             path: tool.path.as_deref(),
             description: tool.metadata.description.as_deref(),
-            error: tool.metadata.response.as_deref(),
+            // A failure that only its output tells, such as one behind a pipe, has no error of its own.
+            error: tool.metadata.response.as_deref().or(tool.outcome.as_deref().filter(|_| tool.succeeded == Some(false))),
         };
         let id = self.tx.last_insert_rowid();
         self.index_tool(id, project.or(session.project), &indexed)?;
