@@ -4,7 +4,7 @@
 use super::Project;
 use super::fit::Fitted;
 use super::score::{Fact, holds};
-use super::world::{World, send};
+use super::world::{World, binary, send};
 use nmem::distil::EmbeddingClient;
 use nmem::distil::score::ScoreWeights;
 use nmem::model::{EmbeddingModel, Files, Filter, Hit, HitKind, LocalModel, SearchScope, Vector};
@@ -15,7 +15,9 @@ use nmem::store::{PERSON_WAIT, Store};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// Bytes of an answer.
@@ -27,7 +29,8 @@ const KINDS: [HitKind; 4] = [HitKind::Memory, HitKind::Unit, HitKind::Prompt, Hi
 /// A project with all its sessions recorded.
 struct Recorded<'a> {
     project: &'a Project,
-    _world: World,
+    world: World,
+    db: PathBuf,
     store: Store,
     weights: ScoreWeights,
     baseline: Baseline,
@@ -62,6 +65,11 @@ pub fn run(projects: &[Project], weights: &Fitted, options: &AskedOptions) -> Va
     let asked = |model: bool| by(&|of, fact| of.asked(&fact.question, None, model).hits.iter().map(text).collect());
     let mut answers =
         vec![("BM25 over passages of 600", by(&|of, fact| of.baseline.found(&fact.question))), ("nmem search", asked(false))];
+    let mcp = |of: &Recorded| {
+        let mut server = McpServer::new(of);
+        of.project.facts().map(|fact| (fact.id.clone(), vec![server.search(&fact.question)])).collect()
+    };
+    answers.push(("MCP memory_search", recorded.iter().map(mcp).collect()));
     if options.model.is_some() {
         answers.push(("nmem search, local model", asked(true)));
     }
@@ -129,7 +137,7 @@ impl<'a> Recorded<'a> {
             }
         }
         let db = kept.unwrap_or_else(|| world.db());
-        let mut store = Store::open(&Files::of(db, false), PERSON_WAIT).unwrap();
+        let mut store = Store::open(&Files::of(db.clone(), false), PERSON_WAIT).unwrap();
         store.index_waiting(usize::MAX, &mut |_| ()).unwrap();
         let weights = project.labels.keys().find_map(|id| weights.get(id)).unwrap().clone();
         let baseline = Baseline::new(project);
@@ -138,7 +146,7 @@ impl<'a> Recorded<'a> {
             let client = EmbeddingClient { to: model, redactor: &Redactor::default() };
             client.of_memories(&mut store, &waiting, &mut |_| Some(Duration::MAX)).unwrap().unwrap();
         }
-        Recorded { project, _world: world, store, weights, baseline, questions }
+        Recorded { project, world, db, store, weights, baseline, questions }
     }
 
     fn embedded(&self, question: &str) -> Option<(String, Vector)> {
@@ -159,6 +167,60 @@ fn embedded_questions(projects: &[Project], model: &EmbeddingModel) -> BTreeMap<
     let own = projects.iter().flat_map(Project::facts).map(|fact| fact.question.clone());
     let all: BTreeSet<String> = own.flat_map(|question| [without_names(&question), question]).collect();
     all.into_iter().map(|question| (question.clone(), client.of(&question, Duration::MAX).unwrap())).collect()
+}
+
+/// `nmem mcp` of the bench's build, over a recorded project.
+struct McpServer {
+    child: Child,
+    answers: BufReader<ChildStdout>,
+    calls: u32,
+}
+
+impl McpServer {
+    fn new(of: &Recorded) -> McpServer {
+        let mut child = Command::new(binary())
+            .arg("mcp")
+            .current_dir(&of.world.home)
+            .env_clear()
+            .envs([("HOME", of.world.home.as_os_str()), ("PATH", "/usr/bin:/bin".as_ref()), ("NMEM_DB", of.db.as_os_str())])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        let mut server = McpServer { child, answers, calls: 0 };
+        let client =
+            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}});
+        server.call("initialize", client);
+        server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        server
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    fn call(&mut self, method: &str, params: Value) -> Value {
+        self.calls += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": self.calls, "method": method, "params": params}));
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        serde_json::from_str::<Value>(&line).unwrap()["result"].take()
+    }
+
+    /// The text that an agent is given.
+    fn search(&mut self, question: &str) -> String {
+        let arguments = json!({"query": question, "all": true});
+        let answer = self.call("tools/call", json!({"name": "memory_search", "arguments": arguments}));
+        answer["content"][0]["text"].as_str().unwrap().to_string()
+    }
+}
+
+impl Drop for McpServer {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        self.child.wait().unwrap();
+    }
 }
 
 /// BM25 over passages of at most 600 characters, without anything else.
