@@ -219,15 +219,15 @@ fn run(_: &[String], _: &LocalModel) -> Result<Vec<Vector>> {
     Err(anyhow!(NOT_BUILT))
 }
 
-#[cfg(feature = "local-model")]
 /// Tokens of a text that are read; the models were trained on no more.
-const TOKENS: usize = 256;
 #[cfg(feature = "local-model")]
+const TOKENS: usize = 256;
 /// Threads that compute vectors.
+#[cfg(feature = "local-model")]
 const THREADS: usize = 8;
 
-#[cfg(feature = "local-model")]
 /// The model that was used last: loading one takes most of a second.
+#[cfg(feature = "local-model")]
 static LOADED: Mutex<Option<Arc<Loaded>>> = Mutex::new(None);
 
 #[cfg(feature = "local-model")]
@@ -283,8 +283,7 @@ impl Loaded {
         }
         let network = network.into_optimized().and_then(|network| network.into_runnable());
         let network = network.map_err(|error| anyhow!("{error:#}"))?;
-        let tokenizer = Tokenizer::from_file(of.folder.join(TOKENIZER_FILE)).map_err(|error| anyhow!("{error}"))?;
-        let mut tokenizer = tokenizer;
+        let mut tokenizer = Tokenizer::from_file(of.folder.join(TOKENIZER_FILE)).map_err(|error| anyhow!("{error}"))?;
         let cut = TruncationParams { max_length: TOKENS, ..TruncationParams::default() };
         tokenizer.with_truncation(Some(cut)).map_err(|error| anyhow!("{error}"))?;
         tokenizer.with_padding(None);
