@@ -544,4 +544,48 @@ mod tests {
         assert_eq!(graded("zzqqy"), (Grade::None, 0));
         assert_eq!(graded("why does src/never.rs refresh"), (Grade::None, 0), "no such file is known");
     }
+
+    /// A message's passage as a hit, in the session `s`.
+    fn message(id: i64, what: &str, passage: &str, number: usize, score: f64) -> (PassageId, Hit) {
+        let hit = Hit {
+            kind: HitKind::Prompt,
+            id,
+            what: what.into(),
+            text: passage.into(),
+            more: String::new(),
+            path: None,
+            succeeded: None,
+            project: None,
+            session: "s".into(),
+            platform: String::new(),
+            at: id,
+            unit: None,
+            concepts: Vec::new(),
+            files: Vec::new(),
+            made_by: None,
+            name: String::new(),
+            passage: Some(passage.into()),
+            score,
+        };
+        (PassageId::new(TextId::new(TextKind::Message, id), number), hit)
+    }
+
+    #[test]
+    fn an_answer_precedes_its_question_and_what_adds_no_word_is_left_out() {
+        let mut found = vec![
+            message(1, "user", "why does the gradient wash out", 0, 1.0),
+            message(2, "agent", "the gradient grows into a cap", 0, 0.7),
+            message(2, "agent", "again the gradient", 1, 0.65),
+            message(3, "user", "go on", 0, 0.6),
+            message(9, "agent", "another gradient", 0, 0.5),
+        ];
+        let held = found.iter().filter(|(_, hit)| hit.id != 3).map(|(id, _)| (*id, 1.0)).collect();
+        let by_word = PassagesByWord { by_word: vec![held], ..PassagesByWord::default() };
+        without_asides(&mut found, &by_word);
+        answers_first(&mut found, &by_word);
+        sort(&mut found);
+        without_more_of_the_same(&mut found, &by_word);
+        let order: Vec<i64> = found.iter().map(|(_, hit)| hit.id).collect();
+        assert_eq!(order, [2, 1, 9]);
+    }
 }
