@@ -27,7 +27,7 @@ mod other_hosts;
 pub mod past;
 pub mod payload;
 pub mod settings_file;
-mod speaker;
+pub mod speaker;
 pub mod transcript_tail;
 mod translated;
 

@@ -46,12 +46,10 @@ const AROUND_PROMPT: [&str; 3] = ["command-message", "command-name", "user_query
 /// Returns who speaks in a prompt, judged by its frame. A text that consists of one unknown frame, such as
 /// `<some-event>…</some-event>`, is the client's; with other text after the frame, it is the person's.
 pub fn speaker(prompt: &str) -> Speaker {
-    let mut prompt = prompt.trim_start_matches('\u{feff}').trim();
-    while let Some(rest) = BEFORE_PROMPT.iter().find_map(|name| without_block(prompt, name)) {
-        prompt = rest.trim();
-        if prompt.is_empty() {
-            return Speaker::Client;
-        }
+    let before = prompt.trim_start_matches('\u{feff}').trim();
+    let prompt = without_client_blocks(before);
+    if prompt.is_empty() && !before.is_empty() {
+        return Speaker::Client;
     }
     if AGENTS.iter().any(|begin| prompt.starts_with(begin)) {
         return Speaker::Agent;
@@ -61,6 +59,15 @@ pub fn speaker(prompt: &str) -> Speaker {
         return Speaker::Client;
     }
     Speaker::Person
+}
+
+/// Returns a prompt without the blocks that clients put before it.
+pub fn without_client_blocks(prompt: &str) -> &str {
+    let mut prompt = prompt.trim();
+    while let Some(rest) = BEFORE_PROMPT.iter().find_map(|name| without_block(prompt, name)) {
+        prompt = rest.trim();
+    }
+    prompt
 }
 
 /// Removes a block at the start of a text; returns an empty text if the block is not closed, `None` if there is none.

@@ -6,7 +6,7 @@ pub mod past;
 pub use hooks::ClaudeCode;
 
 use super::payload::{DecodeContext, field};
-use super::speaker::{self, Speaker, speaker};
+use super::speaker::{self, Speaker, speaker, without_client_blocks};
 use crate::command_kind;
 use crate::model::{
     BackgroundEnd, CommandKind, Commit, Event, EventKind, Kind, Metadata, Millis, Platform, SessionStart, StartSource, TakenBack,
@@ -120,7 +120,9 @@ fn by_a_person(payload: &Value) -> Option<String> {
     let is_machines = is_machines(&payload["source"])
         || is_machines(&payload["prompt_source"])
         || payload["origin"]["kind"].as_str().is_some_and(|kind| kind != "human");
-    (is_persons && !is_machines).then_some(prompt)
+    let typed = without_client_blocks(&prompt);
+    let typed = if typed.is_empty() { prompt.as_str() } else { typed };
+    (is_persons && !is_machines).then(|| typed.to_string())
 }
 
 fn tool_event(event: &str, payload: &Value, around: &DecodeContext) -> Option<EventKind> {
@@ -410,9 +412,6 @@ fn end_of(id: &str, status: &str, code: Option<i64>, output: Option<String>) -> 
     Some(BackgroundEnd { id: id.to_string(), succeeded, exit_code: code.and_then(|code| code.try_into().ok()), output })
 }
 
-/// Text blocks that the client puts before a prompt.
-const BEFORE: [&str; 3] = ["system-reminder", "ide_opened_file", "ide_selection"];
-
 /// Returns true if a text is a command that the client itself ran.
 pub fn is_command(said: &str) -> bool {
     said.trim_start().starts_with("<command-name>") || said.trim_start().starts_with("<local-command")
@@ -420,11 +419,7 @@ pub fn is_command(said: &str) -> bool {
 
 /// Returns the part of a line's text that a person typed; `None` if the client wrote it.
 pub fn typed(said: &str) -> Option<String> {
-    let mut said = said.trim();
-    while let Some(inside) = BEFORE.iter().find_map(|tag| said.strip_prefix(&format!("<{tag}>")).map(|inside| (tag, inside))) {
-        let (tag, inside) = inside;
-        said = inside.split_once(&format!("</{tag}>")).map_or("", |(_, behind)| behind).trim();
-    }
+    let said = without_client_blocks(said);
     // A user-defined command: its name and arguments. The client's own commands begin with their name instead.
     if said.starts_with("<command-message>") {
         let part = |tag: &str| {
