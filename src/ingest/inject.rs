@@ -8,6 +8,7 @@ use crate::distil::{embed, notes, observer};
 use crate::model::{Event, EventKind, InjectionPoint, Millis, StartSource};
 use crate::platforms;
 use crate::platforms::adapter::HookAnswer;
+use crate::platforms::speaker::without_client_blocks;
 use crate::project::{self, git};
 use crate::recall::{self, Prompt, SessionContext};
 use crate::redact::Clean;
@@ -100,12 +101,12 @@ fn at_prompt(run: &Run, store: &mut Store, event: &Event, prompt: &str) -> Resul
         answered.set(Some(embedding.is_some()));
         embedding
     };
-    let asked = Prompt { text: prompt, embedding: &embedding, branch: &branch, root };
+    let asked = Prompt { text: without_client_blocks(prompt), embedding: &embedding, branch: &branch, root };
     let found = store.read(|store| recall::at_prompt(store, &scope, &asked))?;
     if let Some(answered) = answered.get() {
         embed::note(store, answered, now);
     }
-    let block = ranked_units::at_prompt(&found.units, &found.received, &found.also, config.prompt_bytes.value);
+    let block = ranked_units::at_prompt(&found, config.prompt_bytes.value);
     inject_once(run, store, &scope, InjectionPoint::Prompt, block.text.clone(), &block.items())
 }
 

@@ -127,16 +127,44 @@ pub struct RelatedWork {
     pub units: Vec<RankedUnit>,
 }
 
-/// One statement of a memory: its title, one of its facts, or a part of a summary.
+/// Source of a passage of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PassageSource {
+    Memory(i64),
+    /// The agent's message, by its row.
+    Message(i64),
+}
+
+/// One statement of a memory (its title, one of its facts, or a part of a summary), or a passage of a message.
 #[derive(Clone, Debug)]
 pub struct Passage {
-    /// The id of its memory.
-    pub memory: i64,
+    pub source: PassageSource,
     /// The part of its memory that it comes from: `facts`, or a section of a summary; `None` for the title.
     pub part: Option<&'static str>,
     pub text: String,
-    /// Quality of its match with the request, between 0 and 1.
+    /// Quality of its match with the request; up to about 1.
     pub fit: f64,
+}
+
+/// Earlier work that a prompt is about.
+#[derive(Clone, Debug, Default)]
+pub struct PromptContext {
+    /// Best first, each with the passages to show: what was tried in vain first.
+    pub units: Vec<RankedUnit>,
+    /// Files in which this work ended, most relevant first.
+    pub files: Vec<KnownFile>,
+    /// The user's wishes about these files, newest first.
+    pub wishes: Vec<MemoryRow>,
+    /// The measures of all candidates, by unit, for benchmarks.
+    pub measures: Vec<(i64, [f64; 3])>,
+}
+
+/// A file in which earlier work ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownFile {
+    pub path: String,
+    /// The file's purpose in a few words, if anybody said it.
+    pub role: Option<String>,
 }
 
 /// Strength of a unit's match.

@@ -1,17 +1,19 @@
-//! Use case: selects memories for a moment. Files: `start` (session start), `during_session` (prompts, files,
+//! Use case: selects memories for a moment. Files: `start` (session start), `first_prompt`, `during_session` (files,
 //! subagents), `passage_search` (passages for a question, and their grade), `ranked` (units for a request or task), `errors` (past
 //! errors and forms of commands), `related_knowledge`, `stale` (files changed since).
 
 mod during_session;
 mod errors;
+mod first_prompt;
 pub mod passage_search;
 mod ranked;
 pub mod related_knowledge;
 mod stale;
 mod start;
 
-pub use during_session::{AtPrompt, Prompt, at_file, at_prompt, at_subagent};
+pub use during_session::{at_file, at_subagent};
 pub use errors::{command_forms, past_errors};
+pub use first_prompt::{Prompt, at_prompt};
 pub use passage_search::{Searched, search};
 pub use ranked::{CurrentTask, RecallQuery, for_new_session, for_session_above, for_task, ranked, ranked_by};
 pub use stale::stale;
@@ -139,7 +141,7 @@ mod tests {
         assert_eq!(found.units[0].unit.agent_session_id, "the-first-session");
         for text in ["thanks", "push", "yes please", "write a poem about the autumn sea"] {
             let found = at_prompt(&store, &place, &asks(text)).unwrap();
-            assert!(found.units.is_empty() && found.also.is_empty(), "{text}: {found:?}");
+            assert!(found.units.is_empty(), "{text}: {found:?}");
         }
     }
 
@@ -161,15 +163,15 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_has_received_is_only_cited() {
+    fn a_unit_that_the_start_named_may_be_described_but_none_is_described_twice() {
         let (_scratch, mut store, place) = sessions("recall-again");
         let unit = at_prompt(&store, &place, &asks(SAME)).unwrap().units[0].unit.id;
         let items = [format!("u{unit}")];
-        let injection = Injection { session: place.session, point: InjectionPoint::Prompt, at: 0, text: "text", items: &items };
-        store.record_injection(injection).unwrap();
-        let found = at_prompt(&store, &place, &asks(SAME)).unwrap();
-        assert_eq!(found.received.iter().map(|unit| unit.id).collect::<Vec<_>>(), [unit]);
-        assert!(found.units.iter().all(|known| known.unit.id != unit));
+        for (point, is_again) in [(InjectionPoint::Start, true), (InjectionPoint::Prompt, false)] {
+            store.record_injection(Injection { session: place.session, point, at: 0, text: "text", items: &items }).unwrap();
+            let found = at_prompt(&store, &place, &asks(SAME)).unwrap();
+            assert_eq!(found.units.iter().any(|known| known.unit.id == unit), is_again, "{point:?}");
+        }
     }
 
     #[test]

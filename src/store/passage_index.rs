@@ -208,20 +208,12 @@ impl Store {
     /// common words are left out, unless there are no others: then each passage with most of them scores the same.
     pub fn passages_by_word(&self, query: &Query, kinds: &[TextKind], scope: &SearchScope) -> Result<PassagesByWord> {
         let counts = self.passage_counts(query, scope)?;
-        let mut rare: Vec<(i64, usize)> =
-            counts.iter().copied().enumerate().filter(|(_, n)| (1..=COMMON).contains(n)).map(|(at, n)| (n, at)).collect();
-        // The rarest words are the most informative.
-        rare.sort_unstable();
-        let mut rows = 0;
-        rare.retain(|(count, _)| {
-            rows += count;
-            rows <= RANKED || rows == *count
-        });
+        let rare = rarest(&counts);
         let mut by_word: Vec<WithWord> = Vec::new();
-        for (_, at) in &rare {
+        for at in &rare {
             by_word.push(self.passages_with(query, &[&query.wanted[*at]], "", kinds, scope, true)?);
         }
-        let mut ranked: Vec<usize> = rare.into_iter().map(|(_, at)| at).collect();
+        let mut ranked = rare;
         if ranked.is_empty() && counts.iter().any(|count| *count > COMMON) {
             let words: Vec<&String> = query.wanted.iter().collect();
             let all = match words.len() {
@@ -236,6 +228,15 @@ impl Store {
             ranked = (0..words.len()).collect();
         }
         Ok(PassagesByWord { by_word, ranked, counts, all: self.passages_indexed()? })
+    }
+
+    /// The rarity of each word of a query, and that of a word that no passage has. `None` for words that no passage has, and
+    /// for the most common ones.
+    pub fn rarities(&self, query: &Query, scope: &SearchScope) -> Result<(Vec<Option<f64>>, f64)> {
+        let (counts, all) = (self.passage_counts(query, scope)?, self.passages_indexed()?);
+        let mut rarities = vec![None; counts.len()];
+        rarest(&counts).into_iter().for_each(|at| rarities[at] = Some(rarity(counts[at], all)));
+        Ok((rarities, rarity(0, all)))
     }
 
     fn passage_counts(&self, query: &Query, scope: &SearchScope) -> Result<Vec<i64>> {
@@ -300,6 +301,18 @@ impl Store {
         }
         Ok(SessionsAround { sessions: all, of })
     }
+}
+
+/// The words that are cheap to rank by, by their counts, rarest first: these are also the most informative.
+fn rarest(counts: &[i64]) -> Vec<usize> {
+    let mut rare: Vec<usize> = (0..counts.len()).filter(|at| (1..=COMMON).contains(&counts[*at])).collect();
+    rare.sort_by_key(|at| (counts[*at], *at));
+    let mut rows = 0;
+    rare.retain(|at| {
+        rows += counts[*at];
+        rows <= RANKED || rows == counts[*at]
+    });
+    rare
 }
 
 /// Passages with each of a query's words that are cheap to rank by.

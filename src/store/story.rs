@@ -46,6 +46,11 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row(values, row).optional()?)
     }
 
+    /// The prompts and closing messages of a unit, in order.
+    pub fn said_in_unit(&self, session: i64, unit: i64) -> Result<Vec<PromptRow>> {
+        said_in_unit(&self.conn, [session, unit])
+    }
+
     /// Content hashes in a unit's memories, by path.
     pub fn hashes_of_unit(&self, session: i64, unit: i64) -> Result<HashMap<String, String>> {
         let sql = "SELECT f.path, f.hash FROM memories m JOIN memory_files f ON f.memory_id = m.id

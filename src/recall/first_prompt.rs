@@ -1,0 +1,327 @@
+//! Recall at a prompt that begins a session or a unit: the work that the prompt is about, or nothing (ADR/0064).
+
+use super::during_session::is_trusted;
+use super::ranked::{LEAST, RecallQuery, mark_stale, nearest};
+use crate::distil::score::{PassageScorer, ScoreWeights};
+use crate::model::{
+    InjectionPoint, KnownFile, MemoryKind, MemoryRow, Passage, PassageSource, PromptContext, PromptRow, PromptSource, Provenance,
+    RankedUnit, SearchScope, Vector,
+};
+use crate::passages::passages;
+use crate::prompt_injection::looks_like_prompt_injection;
+use crate::rank::{self, Route, stem, terms};
+use crate::store::Store;
+use crate::store::candidates::SessionScope;
+use crate::store::query::Query;
+use crate::text::{alike, cut, files_named, headline, is_in_project};
+use anyhow::Result;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+/// Maximum units to describe, and the number of candidates.
+const DESCRIBE: usize = 2;
+const AMONG: usize = 5;
+/// Minimum part of a candidate's score that must come from the words or the embedding of the prompt.
+const SAID: f64 = 0.2;
+/// Minimum content words of a prompt, unless it names a file.
+const WORDS: usize = 2;
+/// Maximum words of a prompt to compare: the beginning of a plan tells what it is about.
+const COMPARED: usize = 24;
+/// Maximum messages of a unit to read, the newest ones, and the bytes of each.
+const MESSAGES: usize = 24;
+const MESSAGE_BYTES: usize = 4000;
+/// Maximum passages of the best unit, and of another one.
+const PASSAGES: [usize; DESCRIBE] = [2, 1];
+/// Minimum score of a passage, as a share of the unit's best.
+const FITS: f64 = 0.4;
+/// Shares of the best score that the source of a passage adds, as in a search (ADR/0062).
+const WORTH: f64 = 0.058;
+const MEMORY: f64 = 0.17;
+/// Maximum wishes about the files of the best unit, and the number of the newest to look at.
+const WISHES: usize = 3;
+const NEWEST: usize = 60;
+/// Maximum files, and maximum characters of a file's role.
+const FILES: usize = 5;
+const ROLE: usize = 70;
+
+/// A prompt that was just submitted.
+pub struct Prompt<'a> {
+    pub text: &'a str,
+    /// The model and the embedding of the text, computed only if something could be injected.
+    pub embedding: &'a dyn Fn() -> Option<(String, Vector)>,
+    /// The current branch, read only if needed. Many branches are created after the session starts.
+    pub branch: &'a dyn Fn() -> Option<String>,
+    pub root: Option<&'a Path>,
+}
+
+/// Strength of a unit's match with a prompt.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PromptMeasures {
+    /// Words of the prompt's subject in the passage that has most of them, as a number of words as rare as one that no
+    /// passage has.
+    pub rare: f64,
+    /// Share of the prompt's words in the passage that has most of them, weighed by rarity.
+    pub coverage: f64,
+    /// Number of words of the subject in the names of files that the unit edited, at most [`PromptMeasures::NAMES`].
+    pub names: f64,
+}
+
+impl PromptMeasures {
+    const NAMES: usize = 4;
+    const BIAS: f64 = -3.1;
+    const WEIGHTS: [f64; 3] = [0.17, 0.95, 2.38];
+    /// Log-odds from which a unit is injected.
+    const ENOUGH: f64 = -1.2;
+    /// The same for a further unit.
+    const CERTAIN: f64 = -0.5;
+
+    /// The numbers that the regression uses, in its order.
+    pub fn features(&self) -> [f64; 3] {
+        [self.rare, self.names, self.rare * self.coverage]
+    }
+
+    /// Log-odds that the session will edit a file of the unit: a logistic regression over the first prompts of four projects.
+    pub fn log_odds(&self) -> f64 {
+        Self::WEIGHTS.iter().zip(self.features()).map(|(weight, value)| weight * value).sum::<f64>() + Self::BIAS
+    }
+}
+
+/// Earlier work that a prompt is about, if the prompt begins a session or a unit. Later prompts receive nothing.
+pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<PromptContext> {
+    let prompt = given.text;
+    if scope.muted || !store.begins_unit(scope.session)? {
+        return Ok(PromptContext::default());
+    }
+    let named = files_named(prompt);
+    if rank::subject(prompt).len() < WORDS && named.is_empty() {
+        return Ok(PromptContext::default());
+    }
+    let branch = (given.branch)().or(scope.branch.clone());
+    let embedding = (given.embedding)();
+    let query = RecallQuery {
+        project: scope.project,
+        own: Some(scope.session),
+        request: Some(prompt),
+        branch: branch.as_deref(),
+        embedding: embedding.as_ref().map(|(model, vector)| (model.as_str(), vector)),
+        files: &[],
+        root: given.root,
+    };
+    let mut candidates = nearest(store, &query, |relevance| relevance.words >= SAID && relevance.probability() >= LEAST, AMONG)?;
+    let words = PromptWords::new(store, scope.project, prompt)?;
+    let mut all: Vec<(f64, RankedUnit, Vec<PromptRow>)> = Vec::new();
+    let mut measures = Vec::new();
+    for unit in candidates.drain(..) {
+        let mut messages = store.said_in_unit(unit.unit.session, unit.unit.id)?;
+        messages.drain(..messages.len().saturating_sub(MESSAGES));
+        let measured = words.measure(&unit, &messages);
+        measures.push((unit.unit.id, measured.features()));
+        let by_meaning = if is_found_by_meaning(&unit) { unit.relevance.sum } else { 0.0 };
+        all.push((measured.log_odds() + by_meaning * MEANING, unit, messages));
+    }
+    all.retain(|(log_odds, ..)| *log_odds >= PromptMeasures::ENOUGH);
+    all.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.unit.id.cmp(&a.1.unit.id)));
+    // What the start showed may be described, but not said again.
+    let described = store.injected_items(scope.session, &[InjectionPoint::Prompt])?;
+    let received = store.injected_items(scope.session, &OWN_CONTEXT)?;
+    all.retain(|(_, unit, _)| !described.contains(&format!("u{}", unit.unit.id)));
+    all.truncate(DESCRIBE);
+    let mut n = 0;
+    all.retain(|(log_odds, ..)| {
+        n += 1;
+        n == 1 || *log_odds >= PromptMeasures::CERTAIN
+    });
+    let mut found = PromptContext { measures, ..PromptContext::default() };
+    if all.is_empty() {
+        return Ok(found);
+    }
+    for (n, (_, mut unit, messages)) in all.into_iter().enumerate() {
+        let mut memories = Vec::new();
+        for memory in std::mem::take(&mut unit.memories) {
+            if !memory.kind.is_summary() && !received.contains(&format!("m{}", memory.id)) && is_trusted(store, &memory)? {
+                memories.push(memory);
+            }
+        }
+        unit.memories = memories;
+        unit.passages = words.best(&unit, &messages, PASSAGES[n]);
+        add_files(&mut found.files, &unit, &messages, &named);
+        found.units.push(unit);
+    }
+    found.files.truncate(FILES);
+    found.wishes = wishes(store, scope.project, &found, &received)?;
+    mark_stale(store, &query, &mut found.units)?;
+    Ok(found)
+}
+
+/// Weight of the relevance of a unit that an embedding found, which need not share a word with the prompt.
+const MEANING: f64 = 4.0;
+/// Injections that the session itself receives. Those into its subagents do not reach it.
+const OWN_CONTEXT: [InjectionPoint; 4] =
+    [InjectionPoint::Start, InjectionPoint::Compaction, InjectionPoint::Prompt, InjectionPoint::File];
+
+/// Whether a unit was found by an embedding.
+fn is_found_by_meaning(unit: &RankedUnit) -> bool {
+    unit.why.iter().any(|why| why.what == Route::Embedding.name())
+}
+
+/// The words of a prompt that some passages of the project have, but not too many.
+struct PromptWords {
+    /// Rarity by stem.
+    rarities: HashMap<String, f64>,
+    /// Stems that express the subject.
+    subject: HashSet<String>,
+    /// Rarity of a word that no passage has.
+    rarest: f64,
+    total: f64,
+}
+
+impl PromptWords {
+    fn new(store: &Store, project: i64, prompt: &str) -> Result<PromptWords> {
+        let mut words = terms(prompt);
+        words.truncate(COMPARED);
+        let query = Query::parse(&words.join(" "));
+        let (known, rarest) = store.rarities(&query, &SearchScope::of(project))?;
+        let rarities: HashMap<String, f64> =
+            query.terms().iter().map(|word| stem(word)).zip(known).filter_map(|(word, rarity)| Some((word, rarity?))).collect();
+        Ok(PromptWords { total: rarities.values().sum(), rarities, subject: rank::subject(prompt), rarest })
+    }
+
+    /// The rarities of the words in a passage: of all, and of those of the subject.
+    fn in_passage(&self, passage: &str) -> (f64, f64) {
+        let words: HashSet<String> = terms(passage).iter().map(|word| stem(word)).collect();
+        let shared = words.iter().filter_map(|word| Some((word, self.rarities.get(word)?)));
+        shared.fold((0.0, 0.0), |(all, subject), (word, rarity)| {
+            (all + rarity, if self.subject.contains(word) { subject + rarity } else { subject })
+        })
+    }
+
+    fn measure(&self, unit: &RankedUnit, messages: &[PromptRow]) -> PromptMeasures {
+        let (mut all, mut subject) = (0.0_f64, 0.0_f64);
+        let mut add = |passage: &str| {
+            let (a, s) = self.in_passage(passage);
+            all = all.max(a);
+            subject = subject.max(s);
+        };
+        unit.unit.title.iter().for_each(|title| add(title));
+        unit.unit.commits.iter().for_each(|commit| add(&commit.subject));
+        for memory in &unit.memories {
+            let text = statements(memory).join("\n");
+            passages(&text).into_iter().for_each(|range| add(&text[range]));
+        }
+        for message in messages {
+            let text = beginning(&message.text);
+            passages(text).into_iter().for_each(|range| add(&text[range]));
+        }
+        let edited =
+            unit.unit.files.iter().filter(|file| file.edits > 0).map(|file| file.path.rsplit('/').next().unwrap_or_default());
+        let names = rank::subject_of(edited).intersection(&self.subject).count().min(PromptMeasures::NAMES);
+        PromptMeasures { rare: subject / self.rarest, coverage: all / self.total.max(f64::MIN_POSITIVE), names: names as f64 }
+    }
+
+    /// The passages of a unit to show, at most `limit`; what was tried in vain on the subject comes first.
+    fn best(&self, unit: &RankedUnit, messages: &[PromptRow], limit: usize) -> Vec<Passage> {
+        let scorer = PassageScorer::new(ScoreWeights::fitted());
+        let mut all: Vec<(bool, Passage)> = Vec::new();
+        for memory in &unit.memories {
+            let is_tried = memory.kind == MemoryKind::Tried;
+            for (n, text) in statements(memory).into_iter().enumerate() {
+                let part = if n == 0 { None } else { Some("facts") };
+                let fit = self.in_passage(text).1;
+                all.push((is_tried, Passage { source: PassageSource::Memory(memory.id), part, text: text.to_string(), fit }));
+            }
+        }
+        // Words that no work confirms may come from a page that was read.
+        let is_confirmed = !unit.unit.commits.is_empty() || unit.unit.files.iter().any(|file| file.edits > 0);
+        for message in messages.iter().filter(|message| is_confirmed && message.source == PromptSource::Agent) {
+            let text = beginning(&message.text);
+            for range in passages(text) {
+                let text = &text[range];
+                let fit = self.in_passage(text).1;
+                if !looks_like_prompt_injection(text) {
+                    all.push((
+                        false,
+                        Passage { source: PassageSource::Message(message.id), part: None, text: text.to_string(), fit },
+                    ));
+                }
+            }
+        }
+        let most = all.iter().map(|(_, passage)| passage.fit).fold(0.0, f64::max);
+        match most > 0.0 {
+            true => all.retain(|(_, passage)| passage.fit > 0.0 && passage.fit >= FITS * most),
+            // An embedding found the unit: its memories rank by their own worth.
+            false => all.retain(|(_, passage)| matches!(passage.source, PassageSource::Memory(_))),
+        }
+        for (_, passage) in &mut all {
+            let chosen = matches!(passage.source, PassageSource::Memory(_));
+            let adds = if chosen { MEMORY } else { 0.0 } + WORTH * f64::from(scorer.worth(&passage.text));
+            passage.fit = passage.fit / most.max(f64::MIN_POSITIVE) + adds;
+        }
+        all.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.fit.total_cmp(&a.1.fit)));
+        let is_name =
+            |text: &str| [&unit.unit.title, &unit.unit.intent].into_iter().flatten().any(|name| alike(&headline(name), text));
+        let mut best: Vec<Passage> = Vec::new();
+        for (_, passage) in all {
+            if best.len() < limit && !is_name(&passage.text) && !best.iter().any(|known| alike(&known.text, &passage.text)) {
+                best.push(passage);
+            }
+        }
+        best
+    }
+}
+
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MESSAGE_BYTES)]
+}
+
+/// A memory's title and facts.
+fn statements(memory: &MemoryRow) -> Vec<&str> {
+    std::iter::once(memory.title.as_str()).chain(memory.list("facts")).collect()
+}
+
+/// Adds the files that a unit edited: those that the prompt names first, then the most edited ones.
+fn add_files(files: &mut Vec<KnownFile>, unit: &RankedUnit, messages: &[PromptRow], named: &[&str]) {
+    let mut edited: Vec<&str> = unit.unit.files.iter().filter(|file| file.edits > 0).map(|file| file.path.as_str()).collect();
+    edited.retain(|path| is_in_project(path));
+    edited.sort_by_key(|path| !named.iter().any(|name| path.ends_with(name)));
+    for path in edited.into_iter().take(FILES) {
+        if files.iter().all(|known| known.path != path) {
+            let said = unit.memories.iter().flat_map(statements);
+            let answers = messages.iter().rev().filter(|message| message.source == PromptSource::Agent);
+            let role = said.chain(answers.flat_map(|message| message.text.lines())).find_map(|line| role_of(path, line));
+            files.push(KnownFile { path: path.to_string(), role });
+        }
+    }
+}
+
+/// Returns the role of a file in a line that begins with its name: "`stanza.go`: pure functions".
+fn role_of(path: &str, line: &str) -> Option<String> {
+    let name = path.rsplit('/').next()?;
+    let (before, after) = line.split_once(name)?;
+    let is_begin = before.chars().all(|c| !c.is_alphanumeric())
+        || path.ends_with(&format!("{}{name}", before.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '.')));
+    let after = after.trim_start_matches(['`', '*', ']', ' ']);
+    // A link's target.
+    let after = if after.starts_with('(') { after.split_once(')')?.1.trim_start_matches(['`', '*', ' ']) } else { after };
+    let role = after.strip_prefix([':', '—', '–', '-', '→'])?.trim_start_matches(['*', ' ']).trim();
+    (is_begin && role.chars().filter(|c| c.is_alphabetic()).count() >= 8 && !looks_like_prompt_injection(role))
+        .then(|| cut(role, ROLE).to_string())
+}
+
+/// The user's wishes about the files in which the work ended, newest first, that the session has not received.
+fn wishes(store: &Store, project: i64, found: &PromptContext, received: &HashSet<String>) -> Result<Vec<MemoryRow>> {
+    let mut wishes = store.newest_settled(project, false, NEWEST)?;
+    let is_shown = |memory: &MemoryRow| {
+        let shown = |passage: &Passage| passage.source == PassageSource::Memory(memory.id);
+        received.contains(&format!("m{}", memory.id)) || found.units.iter().flat_map(|unit| &unit.passages).any(shown)
+    };
+    let is_about = |memory: &MemoryRow| memory.files.iter().any(|file| found.files.iter().any(|known| known.path == file.path));
+    wishes.retain(|memory| {
+        memory.provenance == Provenance::User
+            && memory.kind == MemoryKind::Decision
+            && !memory.title.ends_with('?')
+            && !is_shown(memory)
+            && is_about(memory)
+    });
+    wishes.truncate(WISHES);
+    Ok(wishes)
+}
