@@ -262,9 +262,6 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
     let here = SessionContext { own: Some(scope.session), agent: Some(event.platform), branch, root: root(config, event), home };
     let mut recalled = recall::at_start(store, scope.project, here, config.observations.value, now)?;
     recalled.last = recalled.last.filter(|last| !is_compacted && Some(last.session.id) != lost_session);
-    if is_compacted {
-        recalled.elsewhere.clear();
-    }
     for memories in [&mut recalled.pinned, &mut recalled.decisions, &mut recalled.observations] {
         memories.retain(|memory| !own.shown.contains(&memory.id));
     }

@@ -15,12 +15,12 @@ pub struct Recalled {
     pub branch: Option<String>,
     /// True on a topic branch; false on a trunk, or if the branch is unknown.
     pub on_topic_branch: bool,
+    /// Findings and changes of its last unit, most informative first.
+    pub came_of_it: Vec<MemoryRow>,
     /// Files that the last session edited after its last commit.
     pub not_committed: Vec<String>,
-    /// Sessions that are active now.
+    /// Sessions that are active now on the branch or on the same files.
     pub active: Vec<SessionOverview>,
-    /// The newest session of each other branch.
-    pub elsewhere: Vec<SessionOverview>,
     /// Memories that a person pinned.
     pub pinned: Vec<MemoryRow>,
     /// Decisions and lessons that apply here, most relevant first. A contradicted one follows the contradicting one.
@@ -31,8 +31,8 @@ pub struct Recalled {
     pub observations: Vec<MemoryRow>,
     /// Open ends of the branch, newest first.
     pub open: Vec<MemoryRow>,
-    /// The project's checks, most frequently run first.
-    pub checks: Vec<Check>,
+    /// Checks that failed when they ran last, most frequently run first.
+    pub failing: Vec<Check>,
     /// Relevance of units by id, with reasons.
     pub why: HashMap<i64, (f64, Vec<Why>)>,
     /// A part could not be read, because the database is damaged.

@@ -14,7 +14,7 @@ use crate::project::{client, git::state_at, worktree_root};
 use crate::prompt_injection::looks_like_prompt_injection;
 use crate::rank::{self, stem, terms};
 use crate::store::{Store, is_broken};
-use crate::text::{alike, cut, files_named, is_in_project, without_type};
+use crate::text::{alike, files_named, is_in_project, without_type};
 use anyhow::Result;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -27,11 +27,13 @@ const OF_BRANCH: usize = 3;
 const FOUND_OUT: [Finding; 3] = [Finding::Cause, Finding::Limit, Finding::Fix];
 /// Maximum units per session.
 const UNITS: usize = 5;
-/// Maximum other branches.
-const ELSEWHERE: usize = 1;
-/// Maximum pinned memories, maximum decisions and lessons, and the number of the newest to look at.
+/// Maximum sessions that are at work now.
+const ACTIVE: usize = 2;
+/// Maximum pinned memories; maximum decisions and lessons, without those that a person wrote and with them; and the number of
+/// the newest to look at.
 const PINNED: usize = 12;
-const SETTLED: usize = 6;
+const SETTLED: usize = 3;
+const MOST_SETTLED: usize = 6;
 /// Maximum decisions and lessons of the team, in addition to those that contradict one of the user's own, and the
 /// number of the newest to look at.
 const OF_TEAM: usize = 3;
@@ -39,21 +41,19 @@ const NEWEST_OF_TEAM: usize = 200;
 const NEWEST: usize = 60;
 /// Number of units to rank.
 const NEAR: usize = 24;
-/// Maximum findings on a branch with a topic, and elsewhere.
-const FINDINGS: usize = 5;
-const OFTEN_EDITED: usize = 2;
-/// Minimum probability of a unit whose findings are shown; on a trunk, minimum probability that the next session edits
-/// one of its files.
+/// Maximum findings of the last unit.
+const CAME_OF_IT: usize = 2;
+/// Maximum findings on a branch with a topic. On a trunk, nobody knows what the session is about.
+const FINDINGS: usize = 3;
+/// Minimum probability of a unit whose findings are shown.
 const LIKELY: f64 = 0.45;
-const LIKELY_EDITED: f64 = 0.5;
-/// Minimum characters of an answer that are shown.
-const ANSWER: usize = 280;
-/// Minimum number of sessions from which the files that the next session edits can be predicted.
-const ENOUGH_SESSIONS: usize = 16;
-/// Maximum open ends.
+/// Maximum open ends on a branch with a topic, and on a trunk.
 const OPEN: usize = 3;
-/// Maximum checks, and how often each must have run.
-const CHECKS: usize = 3;
+const OPEN_ON_TRUNK: usize = 2;
+/// Maximum time between an open end on a trunk and the last session, in milliseconds.
+const RECENTLY: Millis = 7 * 24 * 60 * 60_000;
+/// Maximum failing checks, and how often each must have run.
+const CHECKS: usize = 2;
 const RAN: usize = 2;
 
 /// The session that starts.
@@ -96,8 +96,11 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let mut sessions = parts.read(sessions(store, project, here, &all, now))?;
     let active: Vec<SessionOverview> =
         sessions.extract_if(.., |session| session.state == SessionStatus::Active).filter(did_something).collect();
-    sessions.retain(did_something);
-    let of_branch = |session: &SessionOverview| here.branch.is_none() || branch(session) == here.branch;
+    // A program's session says nothing about what the person wants next.
+    sessions.retain(|session| session.session.prompts > 0 && did_something(session));
+    // A session that began above its repositories has no branch.
+    let of_branch =
+        |session: &SessionOverview| here.branch.is_none() || branch(session).is_none() || branch(session) == here.branch;
     let own: Vec<SessionOverview> = sessions.extract_if(.., |session| of_branch(session)).collect();
     let own_units: Vec<i64> = own.iter().flat_map(|session| &session.units).map(|unit| unit.unit.id).collect();
     let mut last = own.into_iter().next();
@@ -110,14 +113,9 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         Some(last) => parts.read(store.edited_since_commit(last.session.id, project))?,
         None => Vec::new(),
     };
-    let mut elsewhere: Vec<SessionOverview> = Vec::new();
-    // Sessions that are older than the work here are not news.
-    let since = last.as_ref().map_or(0, |last| last.session.active_at);
-    for session in sessions.into_iter().filter(|session| session.session.active_at > since) {
-        if elsewhere.len() < ELSEWHERE && elsewhere.iter().all(|known| branch(known) != branch(&session)) {
-            elsewhere.push(session);
-        }
-    }
+    let mut active = active;
+    active.retain(|session| of_branch(session) || shares_file(session, &not_committed));
+    active.truncate(ACTIVE);
 
     let query = RecallQuery {
         project,
@@ -126,63 +124,81 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         files: if on_topic_branch { &not_committed } else { &[] },
         ..RecallQuery::default()
     };
-    let near = parts.read(near_units(store, &query, NEAR))?;
-    let elsewhere_known = KnownElsewhere::read(here.root, here.home);
-    let is_new = |memory: &MemoryRow| !elsewhere_known.says(&memory.title);
+    let near = if on_topic_branch { parts.read(near_units(store, &query, NEAR))? } else { Vec::new() };
+    let memory_files = MemoryFileLines::read(here.root, here.home);
+    let is_new = |memory: &MemoryRow| !memory_files.say(&memory.title);
     let recent: Vec<i64> = all.iter().take(RECENT).map(|(id, _)| *id).collect();
     let unused = parts.read(store.unused_items(&recent, InjectionPoint::Start))?;
     let pinned = parts.read(store.pinned_memories(project, PINNED))?;
 
     let mut decisions = parts.read(store.newest_settled(project, false, NEWEST))?;
     let last_units: Vec<i64> = last.iter().flat_map(|last| &last.units).map(|overview| overview.unit.id).collect();
+    let is_in_play = |memory: &MemoryRow| memory.files.iter().any(|file| not_committed.contains(&file.path));
     let holds_here = |memory: &MemoryRow| {
         let of_branch = on_topic_branch && memory.unit.is_some_and(|unit| own_units.contains(&unit));
-        let of_files = on_topic_branch && memory.files.iter().any(|file| not_committed.contains(&file.path));
         // The agent noted it, or a model found it worth recording, in the work that goes on here.
         let of_last = memory.trust() == Trust::Agent && memory.unit.is_some_and(|unit| last_units.contains(&unit));
+        // On a trunk, an order is done with its task.
+        let of_files = is_in_play(memory) && (on_topic_branch || lasts(memory) || memory.title.starts_with(CHOSEN));
         let holds = || holds_everywhere(memory) || (of_last || of_branch || of_files) && !settles_nothing(memory);
         !memory.pinned && is_new(memory) && holds()
     };
     decisions.retain(holds_here);
-    decisions.truncate(SETTLED);
+    // Those about files in play come first, each kind newest first.
+    decisions.sort_by_key(|memory| !is_in_play(memory));
+    // What a person wrote is always given.
+    let mut others = 0;
+    decisions.retain(|memory| {
+        others += usize::from(!memory.by_hand);
+        memory.by_hand || others <= SETTLED
+    });
+    decisions.truncate(MOST_SETTLED);
     let mut of_team = parts.read(store.newest_settled(project, true, NEWEST_OF_TEAM))?;
     of_team.retain(|memory| holds_here(memory) && !looks_like_prompt_injection(&memory.title));
 
-    let is_likely = |unit: &&NearUnit| match on_topic_branch {
-        true => own_units.contains(&unit.unit) || unit.relevance.probability() >= LIKELY,
-        false => all.len() >= ENOUGH_SESSIONS && unit.relevance.often_edited >= LIKELY_EDITED,
-    };
+    let is_likely = |unit: &&NearUnit| own_units.contains(&unit.unit) || unit.relevance.probability() >= LIKELY;
     let mut open = parts.read(store.open_ends(Some(project), here.branch, NEWEST))?;
     open.retain(|end| !end.is_of_team() && !end.pinned && is_new(end) && !looks_like_prompt_injection(&end.title));
-    open.truncate(OPEN);
+    // On a trunk, an old open end is hardly what comes next.
+    let oldest = last.as_ref().map_or(0, |last| last.session.active_at) - RECENTLY;
+    open.retain(|end| on_topic_branch || end.created_at >= oldest);
+    open.truncate(if on_topic_branch { OPEN } else { OPEN_ON_TRUNK });
     let is_finding = |memory: &&MemoryRow| {
         memory.kind.is_finding()
             && memory.kind != MemoryKind::Open
             && !memory.pinned
             && is_new(memory)
             && !unused.contains(&format!("m{}", memory.id))
-            && !last.as_ref().is_some_and(|last| says(last, &memory.title))
+            && !last.as_ref().is_some_and(|last| says(last, memory))
             && (memory.files.is_empty() || memory.files.iter().any(|file| is_in_project(&file.path)))
     };
-    let (of_each, limit) = if on_topic_branch { (FINDINGS, FINDINGS) } else { (1, OFTEN_EDITED) };
     // A finding is more informative about a file than a change to it.
     let found_out_as = parts.read(concepts(store, project, FOUND_OUT))?;
     let found_out = |memory: &&MemoryRow| memory.concepts.iter().any(|concept| found_out_as.contains(concept));
-    let findings = near.iter().filter(is_likely).flat_map(|unit| {
-        let all: Vec<&MemoryRow> = unit.memories.iter().rev().filter(is_finding).collect();
-        let (first, rest): (Vec<&MemoryRow>, Vec<&MemoryRow>) = all.into_iter().partition(found_out);
-        first.into_iter().chain(rest).take(of_each)
-    });
-    let observations: Vec<MemoryRow> = findings.take(limit.min(most)).cloned().collect();
+    let best_first = |memories: &[MemoryRow]| {
+        let (first, rest): (Vec<MemoryRow>, Vec<MemoryRow>) =
+            memories.iter().rev().filter(is_finding).cloned().partition(|memory| found_out(&memory));
+        first.into_iter().chain(rest)
+    };
+    let of_last_unit = match last.as_ref().and_then(|last| last.units.iter().find(|overview| overview.unit.tool_uses > 0)) {
+        Some(overview) => parts.read(store.memories_of_unit(overview.unit.session, overview.unit.id))?,
+        None => Vec::new(),
+    };
+    let of_last_unit: Vec<MemoryRow> = of_last_unit.into_iter().filter(|memory| memory.superseded_by.is_none()).collect();
+    let came_of_it: Vec<MemoryRow> = best_first(&of_last_unit).take(CAME_OF_IT.min(most)).collect();
+    let is_shown = |memory: &MemoryRow| came_of_it.iter().any(|known| known.id == memory.id);
+    let findings = near.iter().filter(is_likely).flat_map(|unit| best_first(&unit.memories));
+    let observations: Vec<MemoryRow> = findings.filter(|memory| !is_shown(memory)).take(FINDINGS.min(most)).collect();
 
     let contradicted_by = rank::contradicted(&[&pinned[..], &decisions[..], &of_team[..]].concat());
     let decisions = rank::side_by_side(decisions, &contradicted_by);
     let decisions = rank::with_team(decisions, of_team, &contradicted_by, OF_TEAM);
-    let shown = pinned.iter().chain(&decisions).chain(&observations);
+    let shown = pinned.iter().chain(&decisions).chain(&came_of_it).chain(&observations);
     let stale = here.root.map(|root| parts.read(stale(store, project, root, shown))).transpose()?.unwrap_or_default();
     let annotations = Annotations { contradicted_by, stale };
     let why = near.into_iter().map(|past| (past.unit, (past.score, past.why))).collect();
-    let checks = checks(parts.read(store.checks_of_sessions(&recent[..recent.len().min(SESSIONS)], project))?);
+    let recent = &recent[..recent.len().min(SESSIONS)];
+    let failing = failing_checks(parts.read(store.checks_of_sessions(recent, project, here.root))?);
     let is_damaged = parts.is_damaged.get();
     Ok(Recalled {
         agent: here.agent,
@@ -190,15 +206,15 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         last,
         branch: here.branch.map(String::from),
         on_topic_branch,
+        came_of_it,
         not_committed,
         active,
-        elsewhere,
         pinned,
         decisions,
         annotations,
         observations,
         open,
-        checks,
+        failing,
         why,
         is_damaged,
     })
@@ -254,20 +270,27 @@ fn did_something(session: &SessionOverview) -> bool {
     session.session.tool_uses > 0 || session.units.iter().any(plans)
 }
 
+/// Beginning of a decision that answers a question with options.
+const CHOSEN: &str = "Chosen:";
+
 /// Whether a decision or lesson applies to the whole project: a person wrote it, or the user stated that it lasts, and
 /// it names no file.
 fn holds_everywhere(memory: &MemoryRow) -> bool {
-    let lasts = || {
-        memory.kind == MemoryKind::Lesson
-            || user_decisions::decided(&memory.title, &memory.title).is_some_and(|decided| decided.lasts)
-            || memory.text("question").is_some() && user_decisions::answer_lasts(&memory.title)
-    };
     let author = memory.team.as_ref().map(|team| team.author);
     match memory.by_hand || author == Some(Author::Hand) {
         true => memory.files.is_empty(),
-        false if author == Some(Author::User) => files_named(&memory.title).is_empty() && lasts(),
-        false => memory.provenance == Provenance::User && files_named(&memory.title).is_empty() && lasts(),
+        false => {
+            let is_users = author == Some(Author::User) || memory.provenance == Provenance::User;
+            is_users && files_named(&memory.title).is_empty() && lasts(memory)
+        }
     }
+}
+
+/// Whether a decision outlasts its task, by its own words.
+fn lasts(memory: &MemoryRow) -> bool {
+    memory.kind == MemoryKind::Lesson
+        || user_decisions::decided(&memory.title, &memory.title).is_some_and(|decided| decided.lasts)
+        || memory.text("question").is_some() && user_decisions::answer_lasts(&memory.title)
 }
 
 /// Whether a decision or lesson decides nothing here: the user only asked, or it is a working command, which `nmem how`
@@ -278,34 +301,39 @@ fn settles_nothing(memory: &MemoryRow) -> bool {
     !memory.by_hand && (memory.provenance == Provenance::Tool || is_question || is_tool_output())
 }
 
-/// Whether the description of a session already contains a statement: as a commit, as a unit's name, or in an answer.
-fn says(session: &SessionOverview, statement: &str) -> bool {
+/// Whether the description of a session already contains a memory: as a commit, as a unit's name, or as what came of it.
+fn says(session: &SessionOverview, memory: &MemoryRow) -> bool {
     let of_unit = |unit: &UnitRow| {
-        let named = unit.title.as_deref().is_some_and(|title| alike(title, statement));
+        let named = unit.title.as_deref().is_some_and(|title| alike(title, &memory.title));
         named
             || unit
                 .commits
                 .iter()
-                .any(|commit| alike(without_type(&commit.subject), statement) || alike(&commit.subject, statement))
+                .any(|commit| alike(without_type(&commit.subject), &memory.title) || alike(&commit.subject, &memory.title))
     };
     session.units.iter().any(|overview| of_unit(&overview.unit))
-        || session.turns.iter().filter_map(|turn| turn.answer.as_deref()).any(|answer| cut(answer, ANSWER).contains(statement))
 }
 
-/// Returns the checks that ran most often, grouped by program.
-fn checks(all: Vec<Check>) -> Vec<Check> {
-    let mut counted: Vec<(usize, Check)> = Vec::new();
+/// Whether the last unit of a session edited one of the files.
+fn shares_file(session: &SessionOverview, files: &[String]) -> bool {
+    let last = session.units.first().into_iter().flat_map(|overview| &overview.unit.files);
+    last.filter(|file| file.edits > 0).any(|file| files.contains(&file.path))
+}
+
+/// Returns the checks whose last run failed, grouped by program, the most frequent ones first.
+fn failing_checks(all: Vec<Check>) -> Vec<Check> {
+    let mut counted: Vec<(usize, String, Check)> = Vec::new();
     for check in all.into_iter().filter(|check| !commands::is_look(&check.command)) {
-        let command = commands::program(&check.command);
-        match counted.iter_mut().find(|(_, known)| known.command == command) {
-            Some((times, _)) => *times += 1,
-            None if !command.starts_with(|c: char| c.is_alphanumeric()) => {}
-            None => counted.push((1, Check { command, passed: check.passed })),
+        let program = commands::program(&check.command);
+        match counted.iter_mut().find(|(_, known, _)| *known == program) {
+            Some((times, ..)) => *times += 1,
+            None if !program.starts_with(|c: char| c.is_alphanumeric()) => {}
+            None => counted.push((1, program, check)),
         }
     }
-    counted.retain(|(times, _)| *times >= RAN);
-    counted.sort_by_key(|(times, _)| std::cmp::Reverse(*times));
-    counted.into_iter().take(CHECKS).map(|(_, check)| check).collect()
+    counted.retain(|(times, _, newest)| *times >= RAN && !newest.passed);
+    counted.sort_by_key(|(times, ..)| std::cmp::Reverse(*times));
+    counted.into_iter().take(CHECKS).map(|(.., newest)| newest).collect()
 }
 
 /// Files in the root of the worktree.
@@ -316,24 +344,24 @@ const SHARE: usize = 80;
 
 /// The lines of memory files, as sets of words.
 #[derive(Debug, Default)]
-pub struct KnownElsewhere {
+pub struct MemoryFileLines {
     lines: Vec<HashSet<String>>,
 }
 
-impl KnownElsewhere {
+impl MemoryFileLines {
     /// Reads the first 64 kB of each file.
-    pub fn read(root: Option<&Path>, home: Option<&Path>) -> KnownElsewhere {
-        let Some(root) = root else { return KnownElsewhere::default() };
+    pub fn read(root: Option<&Path>, home: Option<&Path>) -> MemoryFileLines {
+        let Some(root) = root else { return MemoryFileLines::default() };
         let own = home.map(|home| home.join(".claude/projects").join(folder_name(root)).join("memory/MEMORY.md"));
         let files = IN_ROOT.iter().map(|name| root.join(name)).chain(own);
         let texts: Vec<String> = files.filter_map(|file| small_text(&file)).collect();
-        KnownElsewhere {
+        MemoryFileLines {
             lines: texts.iter().flat_map(|text| text.lines()).map(words).filter(|line| line.len() >= WORDS).collect(),
         }
     }
 
     /// Whether one line contains most words of a statement.
-    pub fn says(&self, statement: &str) -> bool {
+    pub fn say(&self, statement: &str) -> bool {
         let said = if self.lines.is_empty() { HashSet::new() } else { words(statement) };
         said.len() >= WORDS && self.lines.iter().any(|line| said.intersection(line).count() * 100 >= said.len() * SHARE)
     }
@@ -471,10 +499,10 @@ mod tests {
     #[test]
     fn a_statement_is_known_if_a_line_has_most_of_its_words() {
         let lines = ["- Always run `mise run lint` before committing anything", "- tabs"].map(words).to_vec();
-        let known = KnownElsewhere { lines };
-        assert!(known.says("Always run mise run lint before you commit"));
-        assert!(!known.says("Always run the integration tests before you commit"));
-        assert!(!known.says("tabs"));
+        let known = MemoryFileLines { lines };
+        assert!(known.say("Always run mise run lint before you commit"));
+        assert!(!known.say("Always run the integration tests before you commit"));
+        assert!(!known.say("tabs"));
         assert_eq!(folder_name(Path::new("/srv/my.app")), "-srv-my-app");
     }
 }

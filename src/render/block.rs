@@ -145,13 +145,6 @@ fn asked(unit: &UnitRow) -> Option<String> {
     (meaning(&asked) >= SAYS && !asked.contains("[redacted:")).then_some(asked)
 }
 
-/// Whether a prompt is meaningful without context, unlike "yes" or "go on". A text that begins with a tag is a
-/// program's message.
-pub fn says_something(prompt: &str) -> bool {
-    let is_tagged = prompt.trim_start().strip_prefix('<').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
-    !is_tagged && meaning(prompt) >= SAYS
-}
-
 /// Number of content words; in scripts without spaces, two characters count as one.
 fn meaning(text: &str) -> usize {
     let lower = text.to_lowercase();

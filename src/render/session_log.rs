@@ -101,19 +101,31 @@ fn length(overview: &SessionOverview) -> String {
     format!("{heading}{uses} (s{})", overview.session.id)
 }
 
+/// Maximum characters of an answer.
+const ANSWER: usize = 200;
+/// Minimum words of the rest of an answer.
+const WORDS: usize = 3;
 /// Maximum files and commits per unit.
-const FILES: usize = 8;
+const FILES: usize = 5;
 const COMMITS: usize = 5;
 
-/// The last turn: its prompt and its answer.
-pub(super) fn conversation(block: &mut Block, overview: &SessionOverview) {
-    if let Some(turn) = overview.turns.last() {
-        if block::says_something(&turn.prompt) {
-            block.push(&format!("- asked: {}", quoted(&turn.prompt, 200)));
-        }
-        if let Some(answer) = &turn.answer {
-            block.push(&format!("  answered: {}", quoted(&prose(answer), 300)));
-        }
+/// The answer of the last turn, without what the name of its unit says already; of a long one its beginning, and the question
+/// at its end.
+pub(super) fn answer(block: &mut Block, overview: &SessionOverview) {
+    let Some(answer) = overview.turns.last().and_then(|turn| turn.answer.as_deref()) else { return };
+    let last = answer.trim_end().rsplit(['\n', '.', '!']).next().unwrap_or_default().trim();
+    if last.ends_with(['?', '？']) && answer.len() > ANSWER && last.len() <= ANSWER {
+        block.push(&format!("  the agent asked: {}", quoted(&prose(last), ANSWER)));
+        return;
+    }
+    let text = prose(answer);
+    let title = overview.units.first().and_then(|overview| overview.unit.title.as_deref()).map(prose).unwrap_or_default();
+    let rest = match text.split_once(&title).filter(|_| !title.is_empty()) {
+        Some((_, rest)) => rest.trim_start_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '`' | '"' | '(')),
+        None => &text,
+    };
+    if rest.split_whitespace().count() >= WORDS {
+        block.push(&format!("  answered: {}", quoted(rest, ANSWER)));
     }
 }
 
@@ -126,15 +138,22 @@ fn paths(block: &mut Block, label: &str, paths: &[&str]) {
     }
 }
 
-/// Adds the last unit of a session with details, and at most `earlier` units before it in one line each.
-pub(super) fn units(block: &mut Block, overview: &SessionOverview, not_committed: &[String], earlier: usize) {
-    let mut worked = overview.units.iter().filter(|overview| overview.unit.tool_uses > 0 || overview.summary.is_some());
-    if let Some(last) = worked.next() {
+/// Adds the last unit of a session with details.
+pub(super) fn last_unit(block: &mut Block, overview: &SessionOverview, not_committed: &[String]) {
+    if let Some(last) = worked(overview).next() {
         unit_line(block, last, not_committed);
     }
-    for overview in worked.take(earlier) {
+}
+
+/// Adds at most `limit` units of a session before its last one, in one line each.
+pub(super) fn earlier_units(block: &mut Block, overview: &SessionOverview, limit: usize) {
+    for overview in worked(overview).skip(1).take(limit) {
         block.push(&format!("- before that{}", brief(overview)));
     }
+}
+
+fn worked(overview: &SessionOverview) -> impl Iterator<Item = &UnitOverview> {
+    overview.units.iter().filter(|overview| overview.unit.tool_uses > 0 || overview.summary.is_some())
 }
 
 /// `, 38 min, done (u12): "Fix the login"`
@@ -154,8 +173,8 @@ pub(super) fn summary<'a>(overview: &'a UnitOverview, section: &str) -> Option<&
 fn unit_line(block: &mut Block, overview: &UnitOverview, not_committed: &[String]) {
     let unit = &overview.unit;
     let outcome = unit.known_outcome().map(|outcome| format!("{}, ", outcome.name())).unwrap_or_default();
-    let name = block::title_for_agent(unit, 140);
-    if !block.push(&format!("- work unit ({outcome}u{}): {name}", unit.id)) {
+    let name = block::for_agent(unit, 140);
+    if !block.push(&format!("- {name} ({outcome}u{})", unit.id)) {
         return;
     }
     block.units.push(unit.id);

@@ -2,12 +2,12 @@
 
 use super::block::{self, Block};
 use super::clean::{self, code, prose, quoted};
-use super::session_log::{brief, committed, conversation, gist, heading, summary, units};
+use super::session_log::{answer, brief, committed, earlier_units, gist, heading, last_unit, summary};
 use super::style::Style;
 use super::{count, memory_text, time};
 use crate::model::{
     Annotations, Check, FileChange, MemoryRow, Platform, Provenance, Recalled, SessionOverview, SessionState, TokenStats,
-    TurnOverview, UnitFile, UnitOutcome, UnitRow,
+    UnitFile, UnitOutcome, UnitRow,
 };
 use crate::text::{alike, is_in_project};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 const STALE: usize = 2;
 const TASKS: usize = 6;
 /// Maximum earlier units of the session to continue.
-const EARLIER: usize = 3;
+const EARLIER: usize = 2;
 /// Bytes reserved for the footer.
 const FOOTER: usize = 110;
 /// Maximum share of the budget, in percent, for pinned memories.
@@ -78,19 +78,16 @@ pub fn for_agent(recalled: &Recalled, budget: usize) -> ContextBlock {
     }
     last_session(&mut block, recalled);
     block.section("\nOpen ends:", &unlike(&recalled.open), room, open_end);
+    failing(&mut block, &recalled.failing);
+    block.section("\nDecisions and lessons that hold here:", &unlike(&recalled.decisions), room, settled);
+    block.section("\nFindings and changes:", &unlike(&recalled.observations), room, |memory| {
+        observation(memory, &recalled.annotations)
+    });
     for session in &recalled.active {
         let (heading, gist) = (heading(session, recalled.branch.as_deref(), recalled.agent), gist(session));
         if !gist.is_empty() {
             block.push(&format!("\nActive right now in another session, {heading}: {gist}"));
         }
-    }
-    block.section("\nDecisions and lessons that hold here:", &unlike(&recalled.decisions), room, settled);
-    block.section("\nFindings and changes:", &unlike(&recalled.observations), room, |memory| {
-        observation(memory, &recalled.annotations)
-    });
-    checks(&mut block, &recalled.checks);
-    for session in &recalled.elsewhere {
-        elsewhere(&mut block, session);
     }
     if block.text.len() == header {
         return ContextBlock::default();
@@ -127,10 +124,24 @@ fn last_session(block: &mut Block, recalled: &Recalled) {
     let name = if recalled.on_topic_branch { "Last session on this branch" } else { "Last session" };
     block.push(&format!("\n{name}, {}:", heading(last, recalled.branch.as_deref(), recalled.agent)));
     // On a trunk, the name of finished work is enough.
-    if recalled.on_topic_branch || recalled.branch.is_none() || is_open(last, recalled) {
-        conversation(block, last);
+    let is_brief = !recalled.on_topic_branch && recalled.branch.is_some() && !is_open(last, recalled);
+    last_unit(block, last, &recalled.not_committed);
+    if !is_brief {
+        let most = if recalled.on_topic_branch { recalled.came_of_it.len() } else { 1 };
+        for memory in recalled.came_of_it.iter().take(most) {
+            if block.push(&format!("  {}", came_of_it(memory, &recalled.annotations))) {
+                block.tells(memory);
+            }
+        }
+        // Notes on a failing check speak against what the agent claimed.
+        let is_noted = last.units.first().is_some_and(|unit| unit.unit.was_left() && summary(unit, "notes").is_some());
+        if recalled.came_of_it.is_empty() && !is_noted || asks(last) {
+            answer(block, last);
+        }
+        if recalled.on_topic_branch {
+            earlier_units(block, last, EARLIER);
+        }
     }
-    units(block, last, &recalled.not_committed, if recalled.on_topic_branch { EARLIER } else { 0 });
     let next_steps = last.units.first().and_then(|unit| summary(unit, "next_steps")).unwrap_or_default();
     let tasks = last.session.tasks.iter();
     let open: Vec<String> = tasks
@@ -144,30 +155,20 @@ fn last_session(block: &mut Block, recalled: &Recalled) {
 
 /// Whether a session left unfinished work, changes without a commit, or a question to the user.
 fn is_open(last: &SessionOverview, recalled: &Recalled) -> bool {
-    let asks = |turn: &TurnOverview| turn.answer.as_deref().is_some_and(|answer| answer.trim_end().ends_with('?'));
-    !recalled.not_committed.is_empty()
-        || last.units.first().is_some_and(|overview| overview.unit.was_left())
-        || last.turns.last().is_some_and(asks)
+    !recalled.not_committed.is_empty() || last.units.first().is_some_and(|overview| overview.unit.was_left()) || asks(last)
 }
 
-fn checks(block: &mut Block, checks: &[Check]) {
-    let named = |passed: bool| {
-        let names: Vec<String> =
-            checks.iter().filter(|check| check.passed == passed).map(|check| code(&check.command, 60)).collect();
-        (!names.is_empty()).then(|| format!("{} {} last", names.join(", "), if passed { "passed" } else { "failed" }))
-    };
-    let both: Vec<String> = [named(true), named(false)].into_iter().flatten().collect();
-    if !both.is_empty() {
-        block.push(&format!("\nChecks: {}", both.join("; ")));
+/// Whether the agent's last message ends with a question.
+fn asks(last: &SessionOverview) -> bool {
+    let answer = last.turns.last().and_then(|turn| turn.answer.as_deref());
+    answer.is_some_and(|answer| answer.trim_end().ends_with(['?', '？']))
+}
+
+fn failing(block: &mut Block, checks: &[Check]) {
+    let names: Vec<String> = checks.iter().map(|check| code(&check.command, 80)).collect();
+    if !names.is_empty() {
+        block.push(&format!("\nFailed when it ran last: {}", names.join(", ")));
     }
-}
-
-/// Adds the newest session of another branch, in one line.
-fn elsewhere(block: &mut Block, overview: &SessionOverview) {
-    let Some(unit) = overview.units.iter().find(|unit| unit.unit.tool_uses > 0) else { return };
-    let branch = overview.session.end_branch.as_ref().or(overview.session.start_branch.as_ref());
-    let on = branch.map(|branch| format!("On branch {}", code(branch, 60))).unwrap_or_else(|| "Elsewhere".into());
-    block.push(&format!("\n{on}, {}{}", time::day(overview.session.started_at), brief(unit)));
 }
 
 /// Returns the source of a memory's words: the user, an agent, a tool or a teammate.
@@ -229,6 +230,12 @@ pub(super) fn observation(memory: &MemoryRow, annotations: &Annotations) -> Stri
         quoted(&memory.title, 150),
         memory.id
     )
+}
+
+/// `cause: "The key holds the host only" (m7)`
+fn came_of_it(memory: &MemoryRow, annotations: &Annotations) -> String {
+    let word = crate::render::clean::line(memory_text::word(memory), 24);
+    format!("{word}: {} (m{}){}", quoted(&memory.title, 160), memory.id, annotation_text(memory, annotations))
 }
 
 /// One line for the person at a session start: where work stopped, and how much the agent received.

@@ -6,6 +6,7 @@ use crate::model::{Check, InjectionPoint, InjectionRow, InjectionStats, Millis, 
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
 
 /// Sessions in a report, newest first.
 const SESSIONS: i64 = 500;
@@ -233,17 +234,21 @@ impl Store {
         Ok(self.conn.prepare_cached(&sql)?.query_map([session, FILES, project], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// Tests, builds and linters of a project that ran in the given sessions, the newest first.
-    pub fn checks_of_sessions(&self, sessions: &[i64], project: i64) -> Result<Vec<Check>> {
+    /// Tests, builds and linters of a project that ran in the given sessions, the newest first; with `root`, only those that
+    /// ran in that worktree.
+    pub fn checks_of_sessions(&self, sessions: &[i64], project: i64, root: Option<&Path>) -> Result<Vec<Check>> {
         let of = in_project("?3");
         let sql = format!(
             "SELECT content, succeeded FROM tool_uses WHERE session_id IN (SELECT value FROM json_each(?1))
                      AND command_kind IN ('test', 'build', 'lint') AND succeeded IS NOT NULL AND content IS NOT NULL AND {of}
+                     AND (?4 IS NULL OR cwd IS NULL OR cwd = ?4 OR substr(cwd, 1, length(?4) + 1) = ?4 || '/')
                    ORDER BY id DESC LIMIT ?2"
         );
         let row = |row: &Row| Ok(Check { command: row.get(0)?, passed: row.get(1)? });
         let sessions = serde_json::to_string(sessions)?;
-        Ok(self.conn.prepare_cached(&sql)?.query_map(params![sessions, COMMANDS, project], row)?.collect::<Result<_, _>>()?)
+        let root = root.map(|root| root.to_string_lossy().into_owned());
+        let values = params![sessions, COMMANDS, project, root];
+        Ok(self.conn.prepare_cached(&sql)?.query_map(values, row)?.collect::<Result<_, _>>()?)
     }
 }
 

@@ -42,9 +42,7 @@ fn a_claim_that_the_last_check_contradicts_is_failing_although_it_is_committed()
     u1  failing  5 min  Round the invoice sum to cents; 1 commit, and the last check did not pass
     --- given
     Last session, 2026-11-20 09:01, 6 min:
-    - asked: "Round the invoice sum to cents in src/invoice.rs, and commit it"
-      answered: "Verified it: everything passes, all tests pass. The invoice sum is rounded to cents in `Invoice::total`."
-    - work unit (failing, u1): "Round the invoice sum to cents"
+    - "Round the invoice sum to cents" (failing, u1)
       changed: `src/invoice.rs`
       failures and notes: "committed with a failing check; the agent reported passing checks, but the last run failed; `cargo test invoice` failed last: assertion `left == right` failed: left: 12, right: 1200"
     "#);
@@ -68,9 +66,7 @@ fn a_claim_is_judged_in_its_own_turn() {
     u1  failing  5 min  Make the export skip empty rows in src/export.rs; changes, and the last check did not pass
     --- given
     Last session, 2026-11-20 09:01, 7 min:
-    - asked: "Make the export skip empty rows in src/export.rs"
-      answered: "The export skips empty rows now, and all tests pass."
-    - work unit (failing, u1): "Make the export skip empty rows in src/export.rs"
+    - "Make the export skip empty rows in src/export.rs" (failing, u1)
       changed and not committed: `src/export.rs`
       failures and notes: "the agent reported passing checks, but the last run failed; `cargo test export` failed last: assertion failed: rows.len() == 3"
     "#);
@@ -94,11 +90,8 @@ fn a_check_that_passes_in_the_end_is_done() {
     u1  done  8 min  The export skips rows without any value, because `Row::is_empty` looked at the first column only
     --- given
     Last session, 2026-11-20 09:01, 9 min:
-    - asked: "Make the export skip empty rows in src/export.rs"
-      answered: "The export skips rows without any value, because `Row::is_empty` looked at the first column only."
-    - work unit (done, u1): "The export skips rows without any value, because `Row::is_empty` looked at the first column only"
+    - "The export skips rows without any value, because `Row::is_empty` looked at the first column only", asked: "Make the export skip empty rows in src/export.rs" (done, u1)
       changed and not committed: `src/export.rs`
-    Checks: `cargo test export` passed last
     "#);
 }
 
@@ -125,9 +118,7 @@ fn a_fix_that_the_next_prompt_refutes_was_tried_and_did_not_help() {
     u1  unknown  6 min  The CDN buffers every streamed answer of the chat
     --- given
     Last session, 2026-11-20 09:01, 12 min:
-    - asked: "Great, that works now. Add a favicon to the page too"
-      answered: "Added the favicon `web/favicon.png` to the page of the chat."
-    - work unit (u2): "Added the favicon `web/favicon.png` to the page of the chat"
+    - "Added the favicon `web/favicon.png` to the page of the chat", asked: "Great, that works now. Add a favicon to the page too" (u2)
       changed and not committed: `web/index.html`, `deploy/subdomain.conf`, `src/stream.rs`
     "#);
 }
@@ -155,10 +146,9 @@ fn a_complaint_of_the_next_session_refutes_the_last_one() {
     u1  done  3 min  The login loses the query string, fix it in src/login.rs
     --- given
     Last session, 2026-11-20 19:01, 4 min:
-    - asked: "The login still loses the query string after the redirect"
-      answered: "The query string was dropped by `Session::restore`, which rebuilt the address without it. It keeps the whole address now."
-    - work unit (u2): "The query string was dropped by `Session::restore`, which rebuilt the address without it"
+    - "The query string was dropped by `Session::restore`, which rebuilt the address without it", asked: "The login still loses the query string after the redirect" (u2)
       changed and not committed: `src/session.rs`
+      answered: "It keeps the whole address now."
     Open ends:
     - 2026-11-20: "Reported last, not confirmed as solved: The login still loses the query string after the redirect" (m3)
     "#);
@@ -183,10 +173,9 @@ fn what_the_user_said_last_is_open_until_it_is_confirmed() {
     u1  unknown  6 min  Show the new logo on the start page, in web/index.html
     --- given
     Last session, 2026-11-20 09:01, 8 min:
-    - asked: "Still the old one. The favicon is missing, too"
-      answered: "I set a cache header for the start page, so that browsers fetch it again."
-    - work unit (u1): "Show the new logo on the start page, in web/index.html"
+    - "Show the new logo on the start page, in web/index.html" (u1)
       changed and not committed: `web/index.html`
+      change: "I set a cache header for the start page, so that browsers fetch it again" (m2)
     Open ends:
     - 2026-11-20: "Reported last, not confirmed as solved: Still the old one. The favicon is missing, too" (m4)
     "#);
@@ -215,9 +204,11 @@ fn an_option_is_chosen_by_its_number_and_both_in_words() {
     u1  unknown  4 min  `src/jobs.rs` has an orchestrator for planned jobs
     --- given
     Last session, 2026-11-20 09:01, 12 min:
-      answered: "The results of the jobs are stored in SQLite, in the table `results`."
-    - work unit (u2): "The results of the jobs are stored in SQLite, in the table `results`"
+    - "The results of the jobs are stored in SQLite, in the table `results`" (u2)
       changed and not committed: `src/results.rs`, `src/jobs.rs`
+    Decisions and lessons that hold here:
+    - 2026-11-20, the user: "Chosen: SQLite: one file", not "Postgres: a server" (m2)
+    - 2026-11-20, the user: "Chosen: One orchestrator that plans all jobs; A worker per queue that takes jobs by itself" (m1)
     "#);
 }
 
@@ -237,8 +228,7 @@ fn steps_findings_and_chores_are_no_choices() {
     u1  unknown  4 min  Added a workflow that runs the checks on every push
     --- given
     Last session, 2026-11-20 09:01, 6 min:
-      answered: "Added a workflow that runs the checks on every push."
-    - work unit (u1): "Added a workflow that runs the checks on every push"
+    - "Added a workflow that runs the checks on every push" (u1)
       changed and not committed: `ci.yml`
     "#);
 }
@@ -258,9 +248,7 @@ fn a_standing_wish_is_given_on_a_trunk_and_an_order_for_the_task_is_not() {
     u1  unknown  3 min  The header of the table shows the count of the rows now, and the footer is empty
     --- given
     Last session, 2026-11-20 09:01, 4 min:
-    - asked: "Next time you change the code, let me commit. Can we show the count of the rows in the header instead of the footer?"
-      answered: "Understood, I won't commit. The header of the table shows the count of the rows now, and the footer is empty."
-    - work unit (u1): "The header of the table shows the count of the rows now, and the footer is empty"
+    - "The header of the table shows the count of the rows now, and the footer is empty", asked: "Next time you change the code, let me commit. Can we show th…" (u1)
       changed and not committed: `src/table.rs`
     Decisions and lessons that hold here:
     - 2026-11-20, the user: "Next time you change the code, let me commit" (m1)
@@ -291,7 +279,7 @@ fn a_next_step_is_given_until_later_work_takes_it_up() {
     u1  done  5 min  Retry the upload
     --- given
     Last session, 2026-11-20 09:01, 7 min:
-    - work unit (done, u1): "Retry the upload"
+    - "Retry the upload" (done, u1)
       changed: `src/upload.rs`
       committed: `1a2b3c4`
     Open ends:
@@ -381,10 +369,9 @@ fn an_agent_that_takes_back_its_report_is_believed_the_second_time() {
     u1  done  5 min  Document how the editor finds our plugin, in README.md
     --- given
     Last session, 2026-11-20 09:01, 7 min:
-    - asked: "Document how the editor finds our plugin, in README.md"
-      answered: "The README says that the editor scans `~/.editor/plugins`, so a symlink to `~/.editor/plugins/ours` installs the plugin."
-    - work unit (done, u1): "Document how the editor finds our plugin, in README.md"
+    - "Document how the editor finds our plugin, in README.md" (done, u1)
       changed and not committed: `README.md`
+      discovery: "The symlink to `~/.editor/plugins/ours` is wrong, and the plugin needs an entry in `marketplace.json`" (m2)
     "#);
 }
 
@@ -407,7 +394,7 @@ fn a_plan_that_was_only_written_is_open() {
     u1  unknown  2 min  Wrote the plan
     --- given
     Last session, 2026-11-20 09:01, 3 min:
-    - work unit (u1): "Wrote the plan"
+    - "Wrote the plan", asked: "Plan how the report can be exported as PDF" (u1)
     Open ends:
     - 2026-11-20: "Planned, not implemented yet: Export the report as PDF" (m1)
     "#);
