@@ -13,6 +13,7 @@ mod baselines;
 mod large;
 mod locomo;
 mod prompts;
+mod recorded;
 mod score;
 mod sessions;
 mod unasked;

@@ -6,9 +6,9 @@
 //! session's branch, unless that is a trunk. A wish is a decision of the user's that holds when the session begins; it
 //! touches the session if it is about a file that the session then edits.
 
+use super::recorded::{Recorded, SETS, context, play, recorded, restore};
 use super::score::{Query, score};
-use super::world::{World, millis};
-use nmem::distil::notes;
+use super::world::World;
 use nmem::model::{Files, MemoryKind, Platform, Provenance};
 use nmem::recall::{RecallQuery, ranked};
 use nmem::render::ranked_units::for_query;
@@ -18,32 +18,13 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The sets, and their folders.
-pub const SETS: [(&str, &str); 4] =
-    [("recall", "recall"), ("recall-2", "recall-2"), ("safecast", "projects/safecast"), ("skills", "projects/skills")];
-const QUERY_BYTES: usize = 2000;
 const TRUNKS: [&str; 2] = ["main", "master"];
+const QUERY_BYTES: usize = 2000;
 /// Number of memories among which the user's wishes are looked for.
 const MEMORIES: usize = 100_000;
 
-/// A recorded session.
-pub struct Recorded {
-    pub id: String,
-    pub branch: String,
-    pub edited: HashSet<String>,
-    pub start: i64,
-    pub end: i64,
-    pub events: Vec<Value>,
-}
-
-impl Recorded {
-    pub fn first_prompt(&self) -> Option<&str> {
-        self.events.iter().find(|event| event["event"] == "UserPromptSubmit")?["prompt"].as_str()
-    }
-
-    fn is_on_trunk(&self) -> bool {
-        TRUNKS.contains(&self.branch.as_str())
-    }
+fn is_on_trunk(session: &Recorded) -> bool {
+    TRUNKS.contains(&session.branch.as_str())
 }
 
 /// Texts that a session received.
@@ -134,61 +115,6 @@ fn over_sets(all: &Map<String, Value>) {
     }
 }
 
-/// The sessions of a set in time order; `None` if there is no such set.
-pub fn recorded(folder: &Path) -> Option<Vec<Recorded>> {
-    let data: Value = serde_json::from_str(&fs::read_to_string(folder.join("queries.json")).ok()?).unwrap();
-    let of = |session: &Value| {
-        let id = session["id"].as_str().unwrap().to_string();
-        let events = fs::read_to_string(folder.join(format!("sessions/{id}.jsonl"))).unwrap();
-        Recorded {
-            branch: session["branch"].as_str().unwrap().into(),
-            edited: session["edited"].as_array().unwrap().iter().map(|path| path.as_str().unwrap().into()).collect(),
-            start: millis(&session["start"]),
-            end: millis(&session["end"]),
-            events: events.lines().map(|event| serde_json::from_str(event).unwrap()).collect(),
-            id,
-        }
-    };
-    let mut sessions: Vec<Recorded> = data["sessions"].as_array().unwrap().iter().map(of).collect();
-    sessions.sort_by_key(|session| session.start);
-    Some(sessions)
-}
-
-/// Plays all sessions at once, as they happened; keeps the database before each start.
-pub fn play(world: &World, sessions: &[Recorded], keep: &Path) {
-    fs::create_dir_all(keep).unwrap();
-    let mut all: Vec<(i64, usize, Value)> = Vec::new();
-    for (at, session) in sessions.iter().enumerate() {
-        all.push((session.start - 1000, at, json!({"event": "SessionStart", "source": "startup"})));
-        all.extend(session.events.iter().map(|event| (millis(&event["ts"]), at, event.clone())));
-        all.push((session.end + 1000, at, json!({"event": "SessionEnd", "reason": "other"})));
-    }
-    all.sort_by_key(|event| event.0);
-    for (at, of, mut event) in all {
-        let session = &sessions[of];
-        event["hook_event_name"] = event["event"].take();
-        if event["hook_event_name"] == "SessionStart" && world.db().exists() {
-            Store::open(&Files::of(world.db(), false), PERSON_WAIT).unwrap().checkpoint();
-            fs::copy(world.db(), keep.join(format!("{}.db", session.id))).unwrap();
-        }
-        world.branch(&session.branch);
-        world.hook(&session.id, event, at);
-    }
-}
-
-/// Puts the copy from before a session's start in place.
-pub fn restore(world: &World, session: &Recorded, kept: &Path) {
-    fs::create_dir_all(world.db().parent().unwrap()).unwrap();
-    for end in ["", "-wal", "-shm"] {
-        let _ = fs::remove_file(PathBuf::from(format!("{}{end}", world.db().display())));
-    }
-    let copy = kept.join(format!("{}.db", session.id));
-    if copy.exists() {
-        fs::copy(copy, world.db()).unwrap();
-    }
-    world.branch(&session.branch);
-}
-
 /// Asks the hooks of each session, with what was known when it began.
 fn from_copies(world: &World, sessions: &[Recorded], others: &[Recorded], kept: &Path) -> Vec<Received> {
     let of = |of: usize| {
@@ -240,13 +166,6 @@ fn wishes(world: &World, session: &Recorded) -> Vec<String> {
     decisions.into_iter().filter(is_wish).map(|memory| format!("m{}", memory.id)).collect()
 }
 
-/// The context in a hook's answer, without the request for the agent's notes.
-pub fn context(answer: &str) -> String {
-    let answer: Value = serde_json::from_str(answer).unwrap_or_default();
-    let context = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
-    context.replace(notes::REQUEST, "").trim().to_string()
-}
-
 /// The lines of a text that cite something.
 fn text(world: &World, text: &str) -> Text {
     if std::env::var_os("NMEM_BENCH_SHOW").is_some() {
@@ -282,7 +201,7 @@ fn report(set: &str, folder: &Path, sessions: &[Recorded], received: &[Received]
     let weight = |session: &Recorded, cited: &Cited| {
         let is_branch = by_id.get(cited.session.as_str()).is_some_and(|other| other.branch == session.branch);
         let shared = cited.edited.intersection(&session.edited).map(rarity).fold(0.0, f64::max);
-        if is_branch && !session.is_on_trunk() { 1.0 } else { shared }
+        if is_branch && !is_on_trunk(session) { 1.0 } else { shared }
     };
     let of_line = |received: &Received, line: &Vec<Cited>| {
         line.iter().map(|cited| weight(&sessions[received.session], cited)).fold(0.0, f64::max)
@@ -362,7 +281,7 @@ fn report(set: &str, folder: &Path, sessions: &[Recorded], received: &[Received]
     for received in received {
         let session = &sessions[received.session];
         let is_own = |other: &&Recorded| other.branch == session.branch && other.end < session.start;
-        if session.is_on_trunk() || !sessions.iter().any(|other| is_own(&other)) {
+        if is_on_trunk(session) || !sessions.iter().any(|other| is_own(&other)) {
             continue;
         }
         known += 1;
