@@ -52,7 +52,7 @@ const UNITS: usize = 50;
 /// Show sessions by day, with their work units and outcomes
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem log --since 7d\n         nmem log --told --session s14\n\n--told shows when an agent received which text, and which of its items the agent used: it ran `nmem show` with the id, or read or changed a file of the item."
+    after_help = "Example: nmem log --since 7d\n         nmem log --told --session s14\n\n--told shows when an agent received which text, and which of its items the agent used: words of it that no prompt has turn up in what the agent then did or said."
 )]
 pub struct LogArguments {
     /// Show what agents received from nmem instead
@@ -99,7 +99,8 @@ pub fn run_log(args: &LogArguments) -> Result<()> {
     };
     let style = output::style();
     if args.injections {
-        let injections = store.injections_of(&sessions.iter().map(|session| session.id).collect::<Vec<_>>())?;
+        let mut injections = store.injections_of(&sessions.iter().map(|session| session.id).collect::<Vec<_>>())?;
+        recall::judge_use(&store, &mut injections)?;
         let of = |id: i64| sessions.iter().find(|session| session.id == id);
         if args.json {
             let mut all =

@@ -9,6 +9,7 @@ use crate::llm::local;
 use crate::model::{
     Counts, EmbeddingModel, Files, FindingLevel, InjectionPoint, InjectionStats, LastEvent, LastSync, Millis, Spend, Spent,
 };
+use crate::recall;
 use crate::render::clean::line;
 use crate::render::{count, memory_text, time};
 use crate::runtime;
@@ -21,8 +22,9 @@ use std::fs;
 /// Maximum errors to show.
 const ERRORS: usize = 5;
 const DAY: Millis = 86_400_000;
-/// Days of injections to count.
+/// Days of injections to count, and number of newest sessions in which their use is judged.
 const INJECTION_DAYS: Millis = 30;
+const JUDGED: usize = 10;
 
 /// Show hooks, stored data, queue, errors and changed settings
 #[derive(Debug, clap::Args)]
@@ -273,12 +275,11 @@ fn counted(store: &Store) -> Result<StoreStatus> {
         waiting: store.model_queue(None, None, now)?.len(),
         paused_until: store.paused_until(now)?,
     };
-    let injections = store.injections_since(None, now - INJECTION_DAYS * DAY)?;
     Ok(StoreStatus {
         counts: store.counts()?,
         last: store.last_events()?,
         models,
-        injections,
+        injections: injected(store, now - INJECTION_DAYS * DAY)?,
         older_rules: older_rules(store)?,
         embedded: None,
         team: None,
@@ -306,6 +307,19 @@ fn embeddings(config: &Config, embedded: Option<(i64, i64)>) -> Vec<String> {
     lines
 }
 
+/// Counts injections since a time, and the items that were used in the newest sessions.
+fn injected(store: &Store, since: Millis) -> Result<BTreeMap<InjectionPoint, InjectionStats>> {
+    let mut all = store.injections_since(None, since)?;
+    let mut newest = store.injections_of(&store.sessions_with_injections(None, since, JUDGED)?)?;
+    recall::judge_use(store, &mut newest)?;
+    for injection in newest {
+        let stats = all.entry(injection.point).or_default();
+        stats.judged += injection.items.len() as i64;
+        stats.used += injection.items.iter().filter(|item| item.used.is_some()).count() as i64;
+    }
+    Ok(all)
+}
+
 /// Recent injections, and how many items were used.
 fn injections(injections: &BTreeMap<InjectionPoint, InjectionStats>) -> Vec<String> {
     let one_line = |(point, stats): (&InjectionPoint, &InjectionStats)| {
@@ -316,16 +330,16 @@ fn injections(injections: &BTreeMap<InjectionPoint, InjectionStats>) -> Vec<Stri
             InjectionPoint::File => "before an edit",
             InjectionPoint::Subagent => "at a subagent's start",
         };
-        let InjectionStats { times, bytes, items, used } = *stats;
-        let things = count(items, "thing", "things");
-        format!("{when}: {}, {bytes} bytes, {things}; the agent then used {used}", count(times, "time", "times"))
+        let InjectionStats { times, bytes, items, judged, used } = *stats;
+        let of = if judged < items { format!(" of the last {judged}") } else { String::new() };
+        let (times, items) = (count(times, "time", "times"), count(items, "item", "items"));
+        format!("{when}: {times}, {bytes} bytes, {items}; the agent then used {used}{of}")
     };
     injections.iter().map(one_line).collect()
 }
 
 fn injections_json(injections: &BTreeMap<InjectionPoint, InjectionStats>) -> Value {
-    let one =
-        |stats: &InjectionStats| json!({"times": stats.times, "bytes": stats.bytes, "items": stats.items, "used": stats.used});
+    let one = |stats: &InjectionStats| json!({"times": stats.times, "bytes": stats.bytes, "items": stats.items, "judged": stats.judged, "used": stats.used});
     injections.iter().map(|(point, stats)| (point.name().to_string(), one(stats))).collect::<serde_json::Map<_, _>>().into()
 }
 

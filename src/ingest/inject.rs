@@ -43,6 +43,7 @@ pub fn inject(run: &Run, persisted: &mut Persisted, event: &Clean<Event>) -> Res
         (EventKind::UserPrompt { text }, Persisted::Stored(store)) => at_prompt(run, store, event, text),
         (EventKind::PreEdit { path, repository }, _) => before_edit(run, event, path, repository.as_deref()),
         (EventKind::SubagentStarted, _) => at_subagent(run, event),
+        (EventKind::ToolUsed(_), Persisted::Stored(store)) => with_first_result(run, store, event),
         _ => Ok(None),
     }
 }
@@ -56,7 +57,8 @@ fn is_possible(event: &Event) -> bool {
         EventKind::UserPrompt { .. } => support.takes(InjectionPoint::Prompt),
         EventKind::PreEdit { .. } => support.takes(InjectionPoint::File),
         EventKind::SubagentStarted => support.takes(InjectionPoint::Subagent),
-        _ => true,
+        EventKind::ToolUsed(_) => support.takes_results,
+        _ => false,
     }
 }
 
@@ -84,6 +86,16 @@ fn at_start(run: &Run, persisted: &mut Persisted, event: &Event, source: StartSo
         Persisted::Question => return Ok(None),
     };
     Ok(Some(with_notes(config, answer, note)))
+}
+
+/// Answers the first tool use of a session with the context of its start, for agents that drop it at the start itself.
+fn with_first_result(run: &Run, store: &mut Store, event: &Event) -> Result<Option<HookAnswer>> {
+    let Some(row) = store.session_row(event.platform, &event.session)? else { return Ok(None) };
+    let is_first = store.session_by_row(row)?.is_some_and(|session| session.tool_uses == 1);
+    if !is_first || store.has_received_start(event.platform, &event.session)? {
+        return Ok(None);
+    }
+    start_block(run, store, event, StartSource::Startup).map(Some)
 }
 
 fn at_prompt(run: &Run, store: &mut Store, event: &Event, prompt: &str) -> Result<Option<HookAnswer>> {
@@ -196,8 +208,8 @@ fn with_notes(config: &Config, mut answer: HookAnswer, note: Option<String>) -> 
 fn start_block(run: &Run, store: &mut Store, event: &Event, source: StartSource) -> Result<HookAnswer> {
     let keeps = platforms::adapter(event.platform).support().keeps_start_context;
     let has_context = match source {
-        // The session may have begun before nmem was installed.
-        StartSource::Resume => keeps && store.has_history(event.platform, &event.session)?,
+        // The session may have begun before nmem was installed, or when nothing was known.
+        StartSource::Resume => keeps && store.has_received_start(event.platform, &event.session)?,
         StartSource::Fork => keeps,
         _ => false,
     };
@@ -256,7 +268,7 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
     let own = session_state(store, lost_session, loss, budget * LOST / 100)?;
     let branch = match &event.what {
         EventKind::SessionStarted(start) => start.git.as_ref().and_then(|git| git.branch.as_deref()),
-        _ => None,
+        _ => scope.branch.as_deref(),
     };
     let home = config.home.as_deref();
     let here = SessionContext { own: Some(scope.session), agent: Some(event.platform), branch, root: root(config, event), home };
@@ -264,6 +276,12 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
     recalled.last = recalled.last.filter(|last| !is_compacted && Some(last.session.id) != lost_session);
     for memories in [&mut recalled.pinned, &mut recalled.decisions, &mut recalled.observations] {
         memories.retain(|memory| !own.shown.contains(&memory.id));
+    }
+    if source == StartSource::Resume {
+        // The session still has in its conversation what came of it.
+        for memories in [&mut recalled.open, &mut recalled.decisions, &mut recalled.observations] {
+            memories.retain(|memory| memory.session != Some(scope.session));
+        }
     }
     let below = match event.cwd.as_deref().filter(|_| !is_compacted) {
         Some(cwd) => recall::below(store, Path::new(cwd), here, config.observations.value, now)?,
@@ -273,7 +291,7 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
     let block = with_below(own.and(for_agent(&recalled, rest)), &below, budget);
     let message = if recalled.is_damaged {
         Some(DAMAGED.to_string())
-    } else if store.session_count(scope.project)? <= 1 {
+    } else if is_first(store, &scope, source)? {
         Some(introduction(config))
     } else {
         Some(session_start::for_person(&recalled, &block)).filter(|_| !block.text.is_empty())
@@ -283,6 +301,15 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
         false => (InjectionPoint::Start, message),
     };
     Ok(Some(Start { session, point, block, message, is_muted }))
+}
+
+/// Whether a session is the project's first one, and was not recorded before.
+fn is_first(store: &Store, scope: &SessionScope, source: StartSource) -> Result<bool> {
+    if store.session_count(scope.project)? > 1 {
+        return Ok(false);
+    }
+    let is_new = || Ok(store.session_by_row(scope.session)?.is_none_or(|session| session.prompts == 0));
+    if source == StartSource::Resume { is_new() } else { Ok(true) }
 }
 
 fn session_state(store: &Store, session: Option<i64>, cleared_session: ContextLoss, budget: usize) -> Result<ContextBlock> {

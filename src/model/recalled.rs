@@ -267,8 +267,24 @@ pub struct InjectionRow {
     pub bytes: i64,
     /// `None` if an older nmem stored it, or if anything was forgotten since.
     pub text: Option<String>,
-    /// The items in it, and whether the agent used them.
-    pub items: Vec<(String, bool)>,
+    pub items: Vec<InjectedItem>,
+}
+
+/// An item of an injection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InjectedItem {
+    /// As `nmem show` accepts it.
+    pub id: String,
+    /// The evidence that the agent used it, once it is judged.
+    pub used: Option<UseEvidence>,
+}
+
+/// Evidence that an agent used an item: words of it, and the agent's text in which they turn up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UseEvidence {
+    pub words: Vec<String>,
+    /// The id of the text, as `nmem show` accepts it.
+    pub source: String,
 }
 
 /// Counts of injections at one point.
@@ -276,8 +292,9 @@ pub struct InjectionRow {
 pub struct InjectionStats {
     pub times: i64,
     pub bytes: i64,
-    /// Memories and units, and how many of them were used.
+    /// Memories and units; those whose use was judged, and those that were used.
     pub items: i64,
+    pub judged: i64,
     pub used: i64,
 }
 

@@ -123,6 +123,8 @@ pub struct Support {
     pub edit: Moment,
     pub subagent: Moment,
     pub compaction: Moment,
+    /// True if the agent accepts context with the result of a call, and not at a session start.
+    pub takes_results: bool,
     /// True if a resumed session still has the context of its first start.
     pub keeps_start_context: bool,
     /// Maximum bytes of context that arrive uncut; `None` if no limit is known.

@@ -47,6 +47,7 @@ impl Adapter for Custom {
             subagent: request,
             compaction: request,
             context_bytes: None,
+            takes_results: false,
             keeps_start_context: true,
         }
     }
@@ -63,6 +64,8 @@ pub struct OtherHost {
     past: &'static [PastFormat],
     /// The moments at which it passes context on to the model; at others, it drops the answer.
     takes: &'static [InjectionPoint],
+    /// It passes context on with the result of a call, and not at a session start.
+    takes_results: bool,
 }
 
 pub const QWEN: OtherHost = OtherHost {
@@ -70,6 +73,7 @@ pub const QWEN: OtherHost = OtherHost {
     recognises: |payload| transcript(payload).contains("/.qwen/"),
     past: &[],
     takes: &[InjectionPoint::Start, InjectionPoint::Prompt, InjectionPoint::Compaction],
+    takes_results: false,
 };
 
 pub const DROID: OtherHost = OtherHost {
@@ -77,6 +81,7 @@ pub const DROID: OtherHost = OtherHost {
     recognises: |payload| transcript(payload).contains("/.factory/"),
     past: &[DROID_PAST],
     takes: &[InjectionPoint::Start, InjectionPoint::Compaction],
+    takes_results: false,
 };
 
 pub const GROK: OtherHost = OtherHost {
@@ -86,6 +91,7 @@ pub const GROK: OtherHost = OtherHost {
     },
     past: &[],
     takes: &[InjectionPoint::File],
+    takes_results: true,
 };
 
 /// Any other agent whose session files lie in a folder of its own.
@@ -94,6 +100,7 @@ pub const OTHER: OtherHost = OtherHost {
     recognises: |payload| is_in_other_folder(&transcript(payload)),
     past: &[],
     takes: &[InjectionPoint::Start, InjectionPoint::Compaction],
+    takes_results: false,
 };
 
 fn transcript(payload: &Value) -> String {
@@ -180,6 +187,7 @@ impl Adapter for OtherHost {
             subagent: moment(InjectionPoint::Subagent),
             compaction: moment(InjectionPoint::Compaction),
             context_bytes: None,
+            takes_results: self.takes_results,
             keeps_start_context: true,
         }
     }

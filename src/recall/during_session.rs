@@ -2,22 +2,24 @@
 
 use super::ranked::whole_paths;
 use super::stale::{concepts, stale};
-use crate::model::{Annotations, Finding, InjectionPoint, MemoryRow, Provenance};
+use super::start::{holds_everywhere, lasts};
+use crate::model::{Annotations, Finding, InjectionPoint, MemoryKind, MemoryRow, Provenance};
 use crate::prompt_injection::looks_like_prompt_injection;
 use crate::rank;
 use crate::store::Store;
 use crate::store::candidates::SessionScope;
+use crate::text::is_cjk;
 use anyhow::Result;
 use std::cmp::Reverse;
 use std::path::Path;
 
-/// Number of newest sessions in which injections without use are counted.
-pub(super) const RECENT: usize = 24;
 /// Maximum memories about a file, and the number of candidates.
 const OF_FILE: usize = 3;
 const KNOWN: usize = 40;
-/// Maximum pinned memories and maximum files for a subagent.
+/// Maximum pinned memories, wishes and files for a subagent, and the number of the newest decisions to look at.
 const PINNED: usize = 8;
+const WISHES: usize = 3;
+const NEWEST: usize = 60;
 const FILES: usize = 8;
 /// Findings that count as warnings before an edit: gotchas and fixed problems.
 const WARNINGS: [Finding; 2] = [Finding::Limit, Finding::Fix];
@@ -32,37 +34,61 @@ pub(super) fn is_trusted(store: &Store, memory: &MemoryRow) -> Result<bool> {
         || memory.provenance == Provenance::Agent && store.is_proven(memory)?)
 }
 
+/// Minimum words of a statement that express its subject.
+const SUBJECT: usize = 2;
+/// Minimum words of a heading.
+const HEADING: usize = 3;
+
+/// Whether a memory says something by itself: it is no question, no heading, and names its subject, unlike "add this".
+pub(super) fn says_something(memory: &MemoryRow) -> bool {
+    let title = memory.title.as_str();
+    let is_chosen = memory.by_hand || memory.pinned;
+    is_chosen
+        || !title.trim_end().ends_with(['?', '？'])
+            && !is_heading(title)
+            && (has_cjk(title) || rank::subject(title).len() >= SUBJECT)
+}
+
+fn has_cjk(text: &str) -> bool {
+    text.chars().any(is_cjk)
+}
+
+/// Whether a text is a heading: each longer word begins with a capital letter.
+fn is_heading(text: &str) -> bool {
+    let longer: Vec<&str> = text.split_whitespace().filter(|word| word.len() > 3).collect();
+    let is_capital = |word: &&str| word.starts_with(char::is_uppercase) && word[1..].chars().all(|c| !c.is_uppercase());
+    longer.len() >= HEADING && longer.iter().all(is_capital)
+}
+
+/// Endings of files that are about everything: a memory must name such a file.
+const GENERAL: [&str; 4] = [".md", ".mdx", ".txt", ".rst"];
+
 /// Whether a memory contains the name of a file.
 fn names(memory: &MemoryRow, path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     memory.title.contains(name) || memory.list("facts").iter().any(|fact| fact.contains(name))
 }
 
-/// Returns the memories to show before an edit of a file: decisions and lessons about it, gotchas and earlier fixes;
-/// each once per session.
+/// Returns the memories to show before an edit of a file: what was tried there in vain, decisions and lessons about it,
+/// gotchas and earlier fixes; each once per session.
 pub fn at_file(store: &Store, scope: &SessionScope, path: &str, root: Option<&Path>) -> Result<(Vec<MemoryRow>, Annotations)> {
     // Most files have no memories, so this check is usually the whole cost.
     if scope.muted || !store.has_memories_about(path)? {
         return Ok(Default::default());
     }
     let mut memories = about(store, scope.project, path)?;
-    memories.retain(|memory| memory.session != Some(scope.session));
+    let is_general = GENERAL.iter().any(|end| path.ends_with(end));
+    memories.retain(|memory| memory.session != Some(scope.session) && (!is_general || memory.pinned || names(memory, path)));
     if memories.is_empty() {
         return Ok(Default::default());
     }
     // Items from the session start count as new: they may be far back in the conversation, and here they matter.
     let injected = store.injected_items(scope.session, &[InjectionPoint::Prompt, InjectionPoint::File])?;
-    let recent: Vec<i64> = store.last_sessions(scope.project, RECENT)?.into_iter().map(|session| session.id).collect();
-    let unused = store.unused_items(&recent, InjectionPoint::File)?;
-    let rests = |memory: &MemoryRow, item: &str| !memory.pinned && memory.provenance != Provenance::User && unused.contains(item);
-    memories.retain(|memory| {
-        let item = format!("m{}", memory.id);
-        !injected.contains(&item) && !rests(memory, &item)
-    });
+    memories.retain(|memory| !injected.contains(&format!("m{}", memory.id)));
     with_annotations(store, scope, best(store, memories, path)?, root)
 }
 
-/// Returns the memories for a subagent: pinned ones, and those about the files that its task names. A subagent has its
+/// Returns the memories for a subagent: pinned ones, the user's wishes for the whole project, and those about the files that its task names. A subagent has its
 /// own conversation, so memories that its session has received or stated count as new.
 pub fn at_subagent(
     store: &Store,
@@ -74,6 +100,9 @@ pub fn at_subagent(
         return Ok(Default::default());
     }
     let mut memories = store.pinned_memories(scope.project, PINNED)?;
+    let mut wishes = store.newest_settled(scope.project, false, NEWEST)?;
+    wishes.retain(|memory| !memory.pinned && holds_everywhere(memory));
+    memories.extend(wishes.into_iter().take(WISHES));
     let sessions = store.sessions_in_time(scope.project, None)?;
     let named: Vec<&str> = files.iter().map(String::as_str).collect();
     for path in whole_paths(store, &named, &sessions)?.iter().take(FILES) {
@@ -101,7 +130,9 @@ fn best(store: &Store, mut memories: Vec<MemoryRow>, path: &str) -> Result<Vec<M
             !memory.is_of_team(),
             memory.pinned,
             names(memory, path),
+            memory.kind == MemoryKind::Tried,
             settles(memory),
+            lasts(memory),
             memory.provenance == Provenance::User,
             memory.trust(),
             memory.id,
@@ -109,7 +140,7 @@ fn best(store: &Store, mut memories: Vec<MemoryRow>, path: &str) -> Result<Vec<M
     });
     let mut best = Vec::new();
     for memory in memories {
-        if best.len() < OF_FILE && is_trusted(store, &memory)? {
+        if best.len() < OF_FILE && says_something(&memory) && is_trusted(store, &memory)? {
             best.push(memory);
         }
     }

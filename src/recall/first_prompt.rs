@@ -1,6 +1,6 @@
 //! Recall at a prompt that begins a session or a unit: the work that the prompt is about, or nothing (ADR/0064).
 
-use super::during_session::is_trusted;
+use super::during_session::{is_trusted, says_something};
 use super::ranked::{LEAST, RecallQuery, mark_stale, nearest};
 use crate::distil::score::{PassageScorer, ScoreWeights};
 use crate::model::{
@@ -318,7 +318,7 @@ fn wishes(store: &Store, project: i64, found: &PromptContext, received: &HashSet
     wishes.retain(|memory| {
         memory.provenance == Provenance::User
             && memory.kind == MemoryKind::Decision
-            && !memory.title.ends_with('?')
+            && says_something(memory)
             && !is_shown(memory)
             && is_about(memory)
     });

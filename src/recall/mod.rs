@@ -1,6 +1,7 @@
 //! Use case: selects memories for a moment. Files: `start` (session start), `first_prompt`, `during_session` (files,
 //! subagents), `passage_search` (passages for a question, and their grade), `ranked` (units for a request or task), `errors` (past
-//! errors and forms of commands), `related_knowledge`, `stale` (files changed since).
+//! errors and forms of commands), `related_knowledge`, `stale` (files changed since), `used` (whether an
+//! agent used what it received).
 
 mod during_session;
 mod errors;
@@ -10,6 +11,7 @@ mod ranked;
 pub mod related_knowledge;
 mod stale;
 mod start;
+mod used;
 
 pub use during_session::{at_file, at_subagent};
 pub use errors::{command_forms, past_errors};
@@ -18,6 +20,7 @@ pub use passage_search::{Searched, search};
 pub use ranked::{CurrentTask, RecallQuery, for_new_session, for_session_above, for_task, ranked, ranked_by};
 pub use stale::stale;
 pub use start::{SessionContext, at_start, below, cleared, overviews, session_state};
+pub use used::judge_use;
 
 #[cfg(test)]
 mod tests {

@@ -1,14 +1,12 @@
 //! Selects the context of a session start, and a session's state after compaction or `/clear`.
 
-use super::during_session::RECENT;
 use super::ranked::{NearUnit, RecallQuery, is_topic, near_units};
 use super::stale::{concepts, stale};
 use crate::distil::{commands, user_decisions};
 use crate::files::{canonical, small_text};
 use crate::model::{
-    Annotations, Author, Check, Failing, Finding, InjectionPoint, MemoryKind, MemoryRow, Millis, Platform, PromptKind, PromptRow,
-    PromptSource, Provenance, Recalled, SessionOverview, SessionRow, SessionState, SessionStatus, Trust, TurnOverview,
-    UnitOverview, UnitRow,
+    Annotations, Author, Check, Failing, Finding, MemoryKind, MemoryRow, Millis, Platform, PromptKind, PromptRow, PromptSource,
+    Provenance, Recalled, SessionOverview, SessionRow, SessionState, SessionStatus, Trust, TurnOverview, UnitOverview, UnitRow,
 };
 use crate::project::{client, git::state_at, worktree_root};
 use crate::prompt_injection::looks_like_prompt_injection;
@@ -127,8 +125,6 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let near = if on_topic_branch { parts.read(near_units(store, &query, NEAR))? } else { Vec::new() };
     let memory_files = MemoryFileLines::read(here.root, here.home);
     let is_new = |memory: &MemoryRow| !memory_files.say(&memory.title);
-    let recent: Vec<i64> = all.iter().take(RECENT).map(|(id, _)| *id).collect();
-    let unused = parts.read(store.unused_items(&recent, InjectionPoint::Start))?;
     let pinned = parts.read(store.pinned_memories(project, PINNED))?;
 
     let mut decisions = parts.read(store.newest_settled(project, false, NEWEST))?;
@@ -168,7 +164,6 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
             && memory.kind != MemoryKind::Open
             && !memory.pinned
             && is_new(memory)
-            && !unused.contains(&format!("m{}", memory.id))
             && !last.as_ref().is_some_and(|last| says(last, memory))
             && (memory.files.is_empty() || memory.files.iter().any(|file| is_in_project(&file.path)))
     };
@@ -197,8 +192,8 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let stale = here.root.map(|root| parts.read(stale(store, project, root, shown))).transpose()?.unwrap_or_default();
     let annotations = Annotations { contradicted_by, stale };
     let why = near.into_iter().map(|past| (past.unit, (past.score, past.why))).collect();
-    let recent = &recent[..recent.len().min(SESSIONS)];
-    let failing = failing_checks(parts.read(store.checks_of_sessions(recent, project, here.root))?);
+    let recent: Vec<i64> = all.iter().take(SESSIONS).map(|(id, _)| *id).collect();
+    let failing = failing_checks(parts.read(store.checks_of_sessions(&recent, project, here.root))?);
     let is_damaged = parts.is_damaged.get();
     Ok(Recalled {
         agent: here.agent,
@@ -275,7 +270,7 @@ const CHOSEN: &str = "Chosen:";
 
 /// Whether a decision or lesson applies to the whole project: a person wrote it, or the user stated that it lasts, and
 /// it names no file.
-fn holds_everywhere(memory: &MemoryRow) -> bool {
+pub(super) fn holds_everywhere(memory: &MemoryRow) -> bool {
     let author = memory.team.as_ref().map(|team| team.author);
     match memory.by_hand || author == Some(Author::Hand) {
         true => memory.files.is_empty(),
@@ -287,7 +282,7 @@ fn holds_everywhere(memory: &MemoryRow) -> bool {
 }
 
 /// Whether a decision outlasts its task, by its own words.
-fn lasts(memory: &MemoryRow) -> bool {
+pub(super) fn lasts(memory: &MemoryRow) -> bool {
     memory.kind == MemoryKind::Lesson
         || user_decisions::decided(&memory.title, &memory.title).is_some_and(|decided| decided.lasts)
         || memory.text("question").is_some() && user_decisions::answer_lasts(&memory.title)

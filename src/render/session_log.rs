@@ -5,7 +5,8 @@ use super::clean::{code, line, prose, quoted};
 use super::style::Style;
 use super::{count, time, unit_text};
 use crate::model::{
-    InjectionPoint, InjectionRow, Platform, SessionOverview, SessionRow, SessionStatus, UnitOutcome, UnitOverview, UnitRow,
+    InjectedItem, InjectionPoint, InjectionRow, Platform, SessionOverview, SessionRow, SessionStatus, UnitOutcome, UnitOverview,
+    UnitRow,
 };
 use crate::text::{alike, is_in_project, without_type};
 use serde_json::{Value, json};
@@ -61,10 +62,10 @@ pub fn injections(all: &[InjectionRow], session_of: &dyn Fn(i64) -> String, styl
             InjectionPoint::File => "before an edit",
             InjectionPoint::Subagent => "start of a subagent",
         };
-        let used: Vec<&str> = injection.items.iter().filter(|(_, used)| *used).map(|(item, _)| item.as_str()).collect();
-        let used = if used.is_empty() { "none used".to_string() } else { format!("used: {}", used.join(", ")) };
+        let used: Vec<String> = injection.items.iter().filter_map(used).collect();
+        let used = if used.is_empty() { "none used".to_string() } else { format!("used: {}", used.join("; ")) };
         let head = format!("{} {}  {point}", time::day(injection.at), time::clock(injection.at));
-        let rest = format!("{}, {} items, {used}", session_of(injection.session), injection.items.len());
+        let rest = format!("{}, {}, {used}", session_of(injection.session), count(injection.items.len() as i64, "item", "items"));
         out += &format!("{}  {}\n", style.strong(&head), style.faint(&rest));
         match &injection.text {
             Some(text) => text.lines().for_each(|text| out += &format!("  {}\n", indented(text))),
@@ -75,6 +76,13 @@ pub fn injections(all: &[InjectionRow], session_of: &dyn Fn(i64) -> String, styl
     out
 }
 
+/// `m12 ("unicode", "bytes" in t40)`
+fn used(item: &InjectedItem) -> Option<String> {
+    let evidence = item.used.as_ref()?;
+    let words: Vec<String> = evidence.words.iter().map(|word| quoted(word, 40)).collect();
+    Some(format!("{} ({} in {})", item.id, words.join(", "), evidence.source))
+}
+
 /// Returns a sanitised line with its own indent.
 fn indented(text: &str) -> String {
     let indent = text.len() - text.trim_start_matches(' ').len();
@@ -83,7 +91,11 @@ fn indented(text: &str) -> String {
 
 /// An injection as JSON; `session` is the agent's own id.
 pub fn injection_json(injection: &InjectionRow, session: &SessionRow) -> Value {
-    let items: Vec<Value> = injection.items.iter().map(|(id, used)| json!({"id": id, "used": used})).collect();
+    let item = |item: &InjectedItem| match &item.used {
+        Some(evidence) => json!({"id": item.id, "used": true, "words": evidence.words, "in": evidence.source}),
+        None => json!({"id": item.id, "used": false}),
+    };
+    let items: Vec<Value> = injection.items.iter().map(item).collect();
     json!({
         "at": injection.at, "point": injection.point, "session": session.agent_session_id, "bytes": injection.bytes,
         "text": injection.text, "items": items,
@@ -198,7 +210,7 @@ fn unit_line(block: &mut Block, overview: &UnitOverview, not_committed: &[String
         }
     }
     // The notes name the check that fails.
-    let is_said = unit.outcome == Some(UnitOutcome::Failing) && summary(overview, "notes").is_some();
+    let is_said = unit.outcome != Some(UnitOutcome::Abandoned) && summary(overview, "notes").is_some();
     if unit.was_left() && !is_said {
         block.push(&format!(
             "  unfinished ({}): {}",

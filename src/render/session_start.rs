@@ -6,8 +6,8 @@ use super::session_log::{answer, brief, committed, earlier_units, gist, heading,
 use super::style::Style;
 use super::{count, memory_text, time};
 use crate::model::{
-    Annotations, Check, FileChange, MemoryRow, Platform, Provenance, Recalled, SessionOverview, SessionState, TokenStats,
-    UnitFile, UnitOutcome, UnitRow,
+    Annotations, FileChange, MemoryRow, Platform, Provenance, Recalled, SessionOverview, SessionState, TokenStats, UnitFile,
+    UnitOutcome, UnitRow,
 };
 use crate::text::{alike, is_in_project};
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ pub fn for_agent(recalled: &Recalled, budget: usize) -> ContextBlock {
     }
     last_session(&mut block, recalled);
     block.section("\nOpen ends:", &unlike(&recalled.open), room, open_end);
-    failing(&mut block, &recalled.failing);
+    failing(&mut block, recalled);
     block.section("\nDecisions and lessons that hold here:", &unlike(&recalled.decisions), room, settled);
     block.section("\nFindings and changes:", &unlike(&recalled.observations), room, |memory| {
         observation(memory, &recalled.annotations)
@@ -164,8 +164,11 @@ fn asks(last: &SessionOverview) -> bool {
     answer.is_some_and(|answer| answer.trim_end().ends_with(['?', '？']))
 }
 
-fn failing(block: &mut Block, checks: &[Check]) {
-    let names: Vec<String> = checks.iter().map(|check| code(&check.command, 80)).collect();
+/// Adds the checks that failed last, unless the notes on the last unit name them.
+fn failing(block: &mut Block, recalled: &Recalled) {
+    let notes = recalled.last.as_ref().and_then(|last| summary(last.units.first()?, "notes")).unwrap_or_default();
+    let checks = recalled.failing.iter().filter(|check| !notes.contains(&check.command));
+    let names: Vec<String> = checks.map(|check| code(&check.command, 80)).collect();
     if !names.is_empty() {
         block.push(&format!("\nFailed when it ran last: {}", names.join(", ")));
     }
@@ -399,7 +402,7 @@ pub fn at_file(path: &str, memories: &[MemoryRow], annotations: &Annotations, bu
 
 /// Memories for a subagent, at most `budget` bytes of whole lines.
 pub fn at_subagent(memories: &[MemoryRow], annotations: &Annotations, budget: usize) -> ContextBlock {
-    list(&format!("nmem: pinned memories, and memories about the files of this task; {DATA}\n"), memories, annotations, budget)
+    list(&format!("nmem: memories for this task; {DATA}\n"), memories, annotations, budget)
 }
 
 fn list(begin: &str, memories: &[MemoryRow], annotations: &Annotations, budget: usize) -> ContextBlock {

@@ -2,14 +2,11 @@
 
 use super::history::{PROMPT, in_project, prompt};
 use super::{Store, Tx};
-use crate::model::{Check, InjectionPoint, InjectionRow, InjectionStats, Millis, Platform, PromptRow};
+use crate::model::{Check, InjectedItem, InjectionPoint, InjectionRow, InjectionStats, Millis, Platform, PromptRow};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
-
-/// Sessions in a report, newest first.
-const SESSIONS: i64 = 500;
 
 /// SQL for the time of the last compaction in session `?1`.
 const LAST_COMPACTION: &str =
@@ -17,9 +14,6 @@ const LAST_COMPACTION: &str =
 
 /// Time in milliseconds within which hooks belong to the same start: an agent may run the hooks of two settings files.
 const AT_ONCE: Millis = 2000;
-
-/// Number of sessions that must have received an item before it counts as unused.
-const REPEATED: usize = 4;
 
 /// One text that an agent receives.
 #[derive(Clone, Copy, Debug)]
@@ -34,11 +28,10 @@ pub struct Injection<'a> {
 }
 
 impl Store {
-    /// Returns true if a session has a stored prompt or has received context.
-    pub fn has_history(&self, platform: Platform, session: &str) -> Result<bool> {
-        let sql = "SELECT 1 FROM sessions s WHERE s.agent_session_id = ?1 AND s.platform = ?2
-                     AND (EXISTS (SELECT 1 FROM injections WHERE session_id = s.id)
-                       OR EXISTS (SELECT 1 FROM prompts WHERE session_id = s.id))";
+    /// Returns true if a session has received context at its start.
+    pub fn has_received_start(&self, platform: Platform, session: &str) -> Result<bool> {
+        let sql = "SELECT 1 FROM sessions s JOIN injections i ON i.session_id = s.id
+                   WHERE s.agent_session_id = ?1 AND s.platform = ?2 AND i.point = 'start'";
         Ok(self.conn.prepare_cached(sql)?.exists(params![session, platform.name()])?)
     }
 
@@ -57,33 +50,6 @@ impl Store {
     pub fn injected_texts(&self, session: i64) -> Result<Vec<String>> {
         let sql = "SELECT DISTINCT text FROM injections WHERE session_id = ?1 AND text IS NOT NULL";
         Ok(self.conn.prepare_cached(sql)?.query_map([session], |row| row.get(0))?.collect::<Result<_, _>>()?)
-    }
-
-    /// Items that several of the given sessions received at a point and that none of them used.
-    pub fn unused_items(&self, sessions: &[i64], point: InjectionPoint) -> Result<HashSet<String>> {
-        let sql = "SELECT item, session_id, at FROM injections
-                   WHERE session_id IN (SELECT value FROM json_each(?1)) AND point = ?2 AND item LIKE 'm%'";
-        let row = |row: &Row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?)));
-        let injected: Vec<(String, (i64, Millis))> = self
-            .conn
-            .prepare_cached(sql)?
-            .query_map(params![serde_json::to_string(sessions)?, point.name()], row)?
-            .collect::<Result<_, _>>()?;
-        let mut received: BTreeMap<String, Vec<(i64, Millis)>> = BTreeMap::new();
-        for (item, at) in injected {
-            received.entry(item).or_default().push(at);
-        }
-        let mut unused = HashSet::new();
-        for (item, times) in received.into_iter().filter(|(_, times)| times.len() >= REPEATED) {
-            let mut is_used = false;
-            for (session, at) in times {
-                is_used = is_used || self.is_used(session, &item, point, at)?;
-            }
-            if !is_used {
-                unused.insert(item);
-            }
-        }
-        Ok(unused)
     }
 
     /// Stores an injection and returns whether any of its items is new. If two processes inject the same items at the
@@ -129,7 +95,6 @@ impl Store {
             for row in statement.query_map([session], row)? {
                 let (item, point, at, bytes, text) = row?;
                 let Some(point) = InjectionPoint::from_name(&point) else { continue };
-                let used = self.is_used(*session, &item, point, at)?;
                 let same = |last: &InjectionRow| last.session == *session && last.point == point && last.at == at;
                 if !found.last().is_some_and(same) {
                     found.push(InjectionRow { session: *session, point, at, bytes: 0, text: None, items: Vec::new() });
@@ -137,7 +102,7 @@ impl Store {
                 if let Some(last) = found.last_mut() {
                     last.bytes += bytes;
                     last.text = last.text.take().or(text);
-                    last.items.push((item, used));
+                    last.items.push(InjectedItem { id: item, used: None });
                 }
             }
         }
@@ -145,55 +110,27 @@ impl Store {
         Ok(found)
     }
 
-    /// Counts injections since a time, by point, in one project or in all. An item counts as used if its session later
-    /// ran `nmem show` with its id, or read or changed one of its files. The second does not count for items injected
-    /// before an edit, since that edit is of the same file.
+    /// Counts injections since a time, by point, in one project or in all; without their use.
     pub fn injections_since(&self, project: Option<i64>, since: Millis) -> Result<BTreeMap<InjectionPoint, InjectionStats>> {
-        let sessions =
-            "SELECT id FROM sessions WHERE (?1 IS NULL OR project_id = ?1) AND active_at >= ?2 ORDER BY active_at DESC LIMIT ?3";
-        let mut sessions = self.conn.prepare(sessions)?;
-        let mut injected =
-            self.conn.prepare("SELECT item, point, at, bytes FROM injections WHERE session_id = ?1 AND at >= ?2")?;
-        let mut stats: BTreeMap<InjectionPoint, InjectionStats> = BTreeMap::new();
-        for session in sessions.query_map(params![project, since, SESSIONS], |row| row.get::<_, i64>(0))? {
-            let session = session?;
-            let row = |row: &Row| Ok((row.get(0)?, row.get::<_, String>(1)?, row.get(2)?, row.get(3)?));
-            let items: Vec<(String, String, Millis, i64)> =
-                injected.query_map(params![session, since], row)?.collect::<Result<_, _>>()?;
-            for (item, point, at, bytes) in items {
-                let Some(point) = InjectionPoint::from_name(&point) else { continue };
-                let used = self.is_used(session, &item, point, at)?;
-                let stats = stats.entry(point).or_default();
-                stats.times += i64::from(bytes > 0);
-                stats.bytes += bytes;
-                stats.items += 1;
-                stats.used += i64::from(used);
-            }
-        }
-        Ok(stats)
+        let sql = "SELECT i.point, count(*) FILTER (WHERE i.bytes > 0), sum(i.bytes), count(*)
+                   FROM sessions s JOIN injections i ON i.session_id = s.id AND i.at >= ?2
+                   WHERE (?1 IS NULL OR s.project_id = ?1) AND s.active_at >= ?2 GROUP BY i.point";
+        let row = |row: &Row| {
+            let stats =
+                InjectionStats { times: row.get(1)?, bytes: row.get(2)?, items: row.get(3)?, ..InjectionStats::default() };
+            Ok((row.get::<_, String>(0)?, stats))
+        };
+        let all: Vec<(String, InjectionStats)> =
+            self.conn.prepare(sql)?.query_map(params![project, since], row)?.collect::<Result<_, _>>()?;
+        Ok(all.into_iter().filter_map(|(point, stats)| Some((InjectionPoint::from_name(&point)?, stats))).collect())
     }
 
-    fn is_used(&self, session: i64, item: &str, point: InjectionPoint, at: Millis) -> Result<bool> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM tool_uses WHERE session_id = ?1 AND received_at > ?2 AND kind = 'command'
-                     AND instr(content, 'nmem show') > 0 AND instr(content || ' ', ' ' || ?3 || ' ') > 0)";
-        if self.conn.prepare_cached(sql)?.query_row(params![session, at, item], |row| row.get(0))? {
-            return Ok(true);
-        }
-        let Some(id) = item.get(1..).and_then(|id| id.parse::<i64>().ok()).filter(|_| point != InjectionPoint::File) else {
-            return Ok(false);
-        };
-        let files = match item.starts_with('m') {
-            true => "SELECT path FROM memory_files WHERE memory_id = ?3",
-            false => {
-                "SELECT f.path FROM steps s JOIN step_files f ON f.step_id = s.id WHERE s.work_unit_id = ?3 AND f.edits > 0
-                        AND s.session_id = (SELECT session_id FROM work_units WHERE id = ?3)"
-            }
-        };
-        let sql = format!(
-            "SELECT EXISTS (SELECT 1 FROM tool_uses WHERE session_id = ?1 AND received_at > ?2 AND kind IN ('read', 'edit', 'write')
-               AND path IN ({files}))"
-        );
-        Ok(self.conn.prepare_cached(&sql)?.query_row(params![session, at, id], |row| row.get(0))?)
+    /// The newest sessions that received anything, at most `limit`.
+    pub fn sessions_with_injections(&self, project: Option<i64>, since: Millis, limit: usize) -> Result<Vec<i64>> {
+        let sql = "SELECT id FROM sessions s WHERE (?1 IS NULL OR project_id = ?1) AND active_at >= ?2
+                     AND EXISTS (SELECT 1 FROM injections WHERE session_id = s.id) ORDER BY active_at DESC LIMIT ?3";
+        let values = params![project, since, limit as i64];
+        Ok(self.conn.prepare(sql)?.query_map(values, |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 }
 

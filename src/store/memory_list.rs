@@ -189,7 +189,7 @@ impl Store {
                      JOIN memories m ON m.id = f.memory_id
                    WHERE m.project_id = ?1 AND m.superseded_by IS NULL AND (m.provenance = 'user' OR m.provenance = 'agent' OR m.pinned OR m.provenance = 'team'
                        AND EXISTS (SELECT 1 FROM shared h JOIN machines k ON k.id = h.machine WHERE h.uuid = m.uuid AND k.trusted))
-                     AND (m.kind = 'decision' OR m.kind = 'lesson' OR m.kind = 'observation' AND (m.pinned
+                     AND (m.kind IN ('decision', 'lesson', 'tried') OR m.kind = 'observation' AND (m.pinned
                        OR EXISTS (SELECT 1 FROM memory_concepts c WHERE c.memory_id = m.id AND (c.concept = ?3 OR c.concept = ?4))))
                    ORDER BY m.pinned DESC, m.id DESC LIMIT ?5";
         let mut statement = self.conn.prepare_cached(sql)?;

@@ -7,6 +7,7 @@
 use crate::config::Config;
 use crate::model::{InjectionRow, MemoryRow, Millis, Platform, PromptRow, SearchScope, SessionRow, Source, ToolUseRow, UnitRow};
 use crate::rank::contradicted;
+use crate::recall;
 use crate::render::{details, memory_text, session_log, unit_text};
 use crate::runtime::{Projects, redactor};
 use crate::store::Store;
@@ -157,6 +158,7 @@ impl Snapshot {
     /// Adds the injections of the sessions and the sources of the memories.
     fn completed(mut self, store: &Store) -> Result<Snapshot> {
         self.injections = store.injections_of(&self.sessions.iter().map(|session| session.id).collect::<Vec<_>>())?;
+        recall::judge_use(store, &mut self.injections)?;
         let (mut tool_uses, mut prompts) = (BTreeSet::new(), BTreeSet::new());
         for source in self.memories.iter().flat_map(|memory| &memory.sources) {
             match source {

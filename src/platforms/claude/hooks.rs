@@ -80,6 +80,7 @@ impl Adapter for ClaudeCode {
             subagent: Moment::Possible,
             compaction: Moment::Possible,
             context_bytes: Some(9000),
+            takes_results: false,
             keeps_start_context: true,
         }
     }

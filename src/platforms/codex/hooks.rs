@@ -120,6 +120,7 @@ impl Adapter for Codex {
             subagent: Moment::Possible,
             compaction: Moment::Possible,
             context_bytes: Some(9000),
+            takes_results: false,
             keeps_start_context: true,
         }
     }

@@ -187,6 +187,7 @@ impl Adapter for CopilotCli {
             subagent: Moment::Possible,
             compaction: Moment::NotPossible("no event after it"),
             context_bytes: None,
+            takes_results: false,
             keeps_start_context: false,
         }
     }
@@ -266,6 +267,7 @@ impl Adapter for VsCode {
             subagent: Moment::Possible,
             compaction: Moment::NotPossible("no event after it"),
             context_bytes: None,
+            takes_results: false,
             keeps_start_context: true,
         }
     }

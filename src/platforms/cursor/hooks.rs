@@ -125,6 +125,7 @@ impl Adapter for Cursor {
             subagent: Moment::NotPossible("an answer can only allow or deny it"),
             compaction: Moment::NotPossible("no event after it; the next prompt is the next moment"),
             context_bytes: None,
+            takes_results: false,
             keeps_start_context: true,
         }
     }

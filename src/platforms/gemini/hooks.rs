@@ -120,6 +120,7 @@ impl Adapter for Gemini {
             subagent: Moment::NotPossible("no event"),
             compaction: Moment::NotPossible("no event after it; the next prompt is the next moment"),
             context_bytes: None,
+            takes_results: false,
             keeps_start_context: true,
         }
     }

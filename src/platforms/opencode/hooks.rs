@@ -91,6 +91,7 @@ impl Adapter for OpenCode {
             subagent: Moment::NotPossible("no event at which a subagent takes context"),
             compaction: Moment::Possible,
             context_bytes: None,
+            takes_results: false,
             keeps_start_context: true,
         }
     }

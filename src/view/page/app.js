@@ -129,7 +129,7 @@ const KEYS = [["/", "search"], ["1 to 6", "views"], ["j, k", "next and previous"
 const WORDS = [
   ["work unit", "a piece of a session with one goal"], ["phases", "what the tool calls of a unit did, wide as they lasted"],
   ["you, the agent, a tool", "whose words a memory consists of"], ["recorded by", "rules, a model, or a person"],
-  ["superseded", "another memory holds instead"], ["received, used", "an agent got it from nmem; the agent asked for its id, or read or changed one of its files"],
+  ["superseded", "another memory holds instead"], ["received, used", "an agent got it from nmem; words of it that no prompt has turn up in what the agent then did or said"],
   ["trap", "a lesson, gotcha, trade-off, or a problem with its solution"], ["discovery cost", "tokens that the work took which found it out"],
 ];
 const help = () => dialog([h("h2", null, "Keyboard"), h("dl", null, KEYS.map(([key, does]) => fact(key, does))), h("h2", null, "Words"), h("dl", null, WORDS.map(([word, means]) => fact(word, means))), h("div", { class: "actions" }, h("button", { type: "button", onclick: () => $("dialog").close() }, "Close"))]);
