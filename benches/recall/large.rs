@@ -11,7 +11,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Tool uses and memories, about.
-const SIZES: [(i64, i64); 4] = [(1_000, 0), (100_000, 10_000), (300_000, 30_000), (1_000_000, 100_000)];
+const SIZES: [(i64, i64); 5] = [(1_000, 0), (20_000, 2_000), (100_000, 10_000), (300_000, 30_000), (1_000_000, 100_000)];
+/// Sessions that begin, for the time of hooks.
+const STARTS: usize = 40;
 const ROUNDS: usize = 9;
 /// Numbers in a vector.
 const LENGTH: usize = 384;
@@ -63,6 +65,10 @@ pub fn run(world: &World, small: &Path, whole: &Path) -> Value {
             println!("  {name:30} {:6.1} {:6.1}   {peak:5.1}", millis(ROUNDS / 2), millis(ROUNDS - 1));
             figures.insert(format!("{uses}, {name}"), json!([millis(ROUNDS / 2), millis(ROUNDS - 1), peak]));
         }
+        for (name, [middle, relative]) in hooks(world) {
+            println!("  {name:30} {middle:6.1}          {relative:.1} empty processes");
+            figures.insert(format!("{uses}, {name}"), json!([middle, relative]));
+        }
         println!(
             "  of the file, full-text indexes of passages {:.1} MB, of tool uses {:.1}",
             index_size(&db, "passage"),
@@ -90,6 +96,35 @@ pub fn run(world: &World, small: &Path, whole: &Path) -> Value {
         figures.insert(format!("{count} vectors"), json!([millis(ROUNDS / 2), millis(ROUNDS - 1)]));
     }
     Value::Object(figures)
+}
+
+/// Median times of the hooks at a session's start and first prompt, in ms and in empty processes of the same run.
+fn hooks(world: &World) -> [(&'static str, [f64; 2]); 2] {
+    let mut times: [Vec<Duration>; 3] = Default::default();
+    for n in 0..STARTS {
+        let begun = Instant::now();
+        Command::new("/bin/true").env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).output().unwrap();
+        times[0].push(begun.elapsed());
+        let session = format!("begins-{n}");
+        for (at, payload) in [
+            json!({"hook_event_name": "SessionStart", "source": "startup"}),
+            json!({"hook_event_name": "UserPromptSubmit", "prompt": REQUEST}),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let begun = Instant::now();
+            world.hook(&session, payload, 1_900_000_000_000 + n as i64 * 60_000);
+            times[at + 1].push(begun.elapsed());
+        }
+    }
+    let [empty, start, prompt] = times.map(|mut times| {
+        times.sort();
+        times[times.len() / 2].as_secs_f64() * 1000.0
+    });
+    let rounded = |figure: f64| (figure * 10.0).round() / 10.0;
+    let row = |time: f64| [rounded(time), rounded(time / empty)];
+    [("hook at a start", row(start)), ("hook at a first prompt", row(prompt))]
 }
 
 /// Size in MB of the full-text index of a kind.

@@ -8,4 +8,4 @@ mod terms;
 
 pub use contradiction::{contradicted, side_by_side, with_team};
 pub use route::{CandidateFeatures, EditRates, RankWeights, Reason, Route, Scored, fit, fuse};
-pub use terms::{QueryTerm, branch_terms, is_topic, stem, subject, subject_of, terms};
+pub use terms::{QueryTerm, branch_terms, is_topic, stem, stem_of, subject, subject_of, terms};

@@ -65,7 +65,8 @@ pub fn stem(word: &str) -> String {
     stem_of(word).to_string()
 }
 
-fn stem_of(word: &str) -> &str {
+/// The same without a copy.
+pub fn stem_of(word: &str) -> &str {
     const LEAST: usize = 4;
     let stem = ["ing", "ed", "es", "s", "e"].iter().find_map(|end| word.strip_suffix(end).filter(|stem| stem.len() >= LEAST));
     stem.unwrap_or(word)

@@ -3,17 +3,18 @@
 use super::during_session::{is_trusted, says_something};
 use super::ranked::{LEAST, RecallQuery, mark_stale, nearest};
 use crate::distil::score::{PassageScorer, ScoreWeights};
+use crate::index_text::query_terms;
 use crate::model::{
     InjectionPoint, KnownFile, MemoryKind, MemoryRow, Passage, PassageSource, PromptContext, PromptRow, PromptSource, Provenance,
     RankedUnit, SearchScope, Vector,
 };
 use crate::passages::passages;
 use crate::prompt_injection::looks_like_prompt_injection;
-use crate::rank::{self, Route, stem, terms};
+use crate::rank::{self, Route, stem, stem_of, terms};
 use crate::store::Store;
 use crate::store::candidates::SessionScope;
 use crate::store::query::Query;
-use crate::text::{alike, cut, files_named, headline, is_in_project};
+use crate::text::{alike, cut, files_named, headline, is_in_project, words};
 use anyhow::Result;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -164,11 +165,20 @@ fn is_found_by_meaning(unit: &RankedUnit) -> bool {
     unit.why.iter().any(|why| why.what == Route::Embedding.name())
 }
 
+/// A word of a prompt.
+#[derive(Clone, Copy)]
+struct PromptWord {
+    /// Its place among the words, as a bit.
+    bit: u32,
+    rarity: f64,
+    /// It expresses the subject.
+    is_subject: bool,
+}
+
 /// The words of a prompt that some passages of the project have, but not too many.
 struct PromptWords {
-    /// Rarity by stem.
-    rarities: HashMap<String, f64>,
-    /// Stems that express the subject.
+    /// By stem; at most 32.
+    words: HashMap<String, PromptWord>,
     subject: HashSet<String>,
     /// Rarity of a word that no passage has.
     rarest: f64,
@@ -181,18 +191,36 @@ impl PromptWords {
         words.truncate(COMPARED);
         let query = Query::parse(&words.join(" "));
         let (known, rarest) = store.rarities(&query, &SearchScope::of(project))?;
-        let rarities: HashMap<String, f64> =
-            query.terms().iter().map(|word| stem(word)).zip(known).filter_map(|(word, rarity)| Some((word, rarity?))).collect();
-        Ok(PromptWords { total: rarities.values().sum(), rarities, subject: rank::subject(prompt), rarest })
+        let subject = rank::subject(prompt);
+        let mut words: HashMap<String, PromptWord> = HashMap::new();
+        for (word, rarity) in query.terms().iter().zip(known) {
+            let (stem, bit) = (stem(word), words.len() as u32);
+            if let Some(rarity) = rarity.filter(|_| bit < u32::BITS) {
+                let is_subject = subject.contains(&stem);
+                words.entry(stem).or_insert(PromptWord { bit: 1 << bit, rarity, is_subject });
+            }
+        }
+        Ok(PromptWords { total: words.values().map(|word| word.rarity).sum(), words, subject, rarest })
     }
 
     /// The rarities of the words in a passage: of all, and of those of the subject.
     fn in_passage(&self, passage: &str) -> (f64, f64) {
-        let words: HashSet<String> = terms(passage).iter().map(|word| stem(word)).collect();
-        let shared = words.iter().filter_map(|word| Some((word, self.rarities.get(word)?)));
-        shared.fold((0.0, 0.0), |(all, subject), (word, rarity)| {
-            (all + rarity, if self.subject.contains(word) { subject + rarity } else { subject })
-        })
+        let (mut seen, mut sums) = (0, (0.0, 0.0));
+        let mut add = |term: &str| {
+            if let Some(word) = self.words.get(stem_of(term)).filter(|word| seen & word.bit == 0) {
+                seen |= word.bit;
+                sums.0 += word.rarity;
+                sums.1 += if word.is_subject { word.rarity } else { 0.0 };
+            }
+        };
+        // Most words are plain, and cost no allocation.
+        for word in words(passage) {
+            match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+                true => add(word),
+                false => query_terms(word).iter().for_each(|term| add(term)),
+            }
+        }
+        sums
     }
 
     fn measure(&self, unit: &RankedUnit, messages: &[PromptRow]) -> PromptMeasures {
