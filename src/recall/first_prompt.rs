@@ -35,6 +35,8 @@ const MESSAGE_BYTES: usize = 4000;
 const PASSAGES: [usize; DESCRIBE] = [2, 1];
 /// Minimum score of a passage, as a share of the unit's best.
 const FITS: f64 = 0.4;
+/// Minimum share of the words of the shorter of two statements, in percent, for them to say the same.
+const REPEATED: usize = 60;
 /// Shares of the best score that the source of a passage adds, as in a search (ADR/0062).
 const WORTH: f64 = 0.058;
 const MEMORY: f64 = 0.17;
@@ -136,7 +138,7 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     if all.is_empty() {
         return Ok(found);
     }
-    for (n, (_, mut unit, messages)) in all.into_iter().enumerate() {
+    for (n, (log_odds, mut unit, messages)) in all.into_iter().enumerate() {
         let mut memories = Vec::new();
         for memory in std::mem::take(&mut unit.memories) {
             if !memory.kind.is_summary() && !received.contains(&format!("m{}", memory.id)) && is_trusted(store, &memory)? {
@@ -144,8 +146,11 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
             }
         }
         unit.memories = memories;
-        unit.passages = words.best(&unit, &messages, PASSAGES[n]);
-        add_files(&mut found.files, &unit, &messages, &named);
+        let limit = if log_odds >= PromptMeasures::CERTAIN { PASSAGES[n] } else { 1 };
+        unit.passages = words.best(&unit, &messages, limit);
+        if n == 0 {
+            add_files(&mut found.files, &unit, &messages, &named);
+        }
         found.units.push(unit);
     }
     found.files.truncate(FILES);
@@ -289,7 +294,8 @@ impl PromptWords {
             |text: &str| [&unit.unit.title, &unit.unit.intent].into_iter().flatten().any(|name| alike(&headline(name), text));
         let mut best: Vec<Passage> = Vec::new();
         for (_, passage) in all {
-            if best.len() < limit && !is_name(&passage.text) && !best.iter().any(|known| alike(&known.text, &passage.text)) {
+            let is_known = || best.iter().any(|known| repeats(&known.text, &passage.text));
+            if best.len() < limit && !is_name(&passage.text) && !passage.text.trim_end().ends_with('?') && !is_known() {
                 best.push(passage);
             }
         }
@@ -299,6 +305,13 @@ impl PromptWords {
 
 fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(MESSAGE_BYTES)]
+}
+
+/// Whether two statements say the same: one has most words of the other.
+fn repeats(one: &str, other: &str) -> bool {
+    let [one, other] = [one, other].map(|text| words(text).map(str::to_lowercase).collect::<HashSet<String>>());
+    let least = one.len().min(other.len());
+    least > 0 && one.intersection(&other).count() * 100 >= least * REPEATED
 }
 
 /// A memory's title and facts.
@@ -315,7 +328,9 @@ fn add_files(files: &mut Vec<KnownFile>, unit: &RankedUnit, messages: &[PromptRo
         if files.iter().all(|known| known.path != path) {
             let said = unit.memories.iter().flat_map(statements);
             let answers = messages.iter().rev().filter(|message| message.source == PromptSource::Agent);
-            let role = said.chain(answers.flat_map(|message| message.text.lines())).find_map(|line| role_of(path, line));
+            let lines = said.chain(answers.flat_map(|message| message.text.lines()));
+            let is_shown = |role: &String| unit.passages.iter().any(|passage| repeats(&passage.text, role));
+            let role = lines.filter_map(|line| role_of(path, line)).find(|role| !is_shown(role));
             files.push(KnownFile { path: path.to_string(), role });
         }
     }

@@ -48,8 +48,6 @@ const LIKELY: f64 = 0.45;
 /// Maximum open ends on a branch with a topic, and on a trunk.
 const OPEN: usize = 3;
 const OPEN_ON_TRUNK: usize = 2;
-/// Maximum time between an open end on a trunk and the last session, in milliseconds.
-const RECENTLY: Millis = 7 * 24 * 60 * 60_000;
 /// Maximum failing checks, and how often each must have run.
 const CHECKS: usize = 2;
 const RAN: usize = 2;
@@ -155,9 +153,9 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let is_likely = |unit: &&NearUnit| own_units.contains(&unit.unit) || unit.relevance.probability() >= LIKELY;
     let mut open = parts.read(store.open_ends(Some(project), here.branch, NEWEST))?;
     open.retain(|end| !end.is_of_team() && !end.pinned && is_new(end) && !looks_like_prompt_injection(&end.title));
-    // On a trunk, an old open end is hardly what comes next.
-    let oldest = last.as_ref().map_or(0, |last| last.session.active_at) - RECENTLY;
-    open.retain(|end| on_topic_branch || end.created_at >= oldest);
+    // On a trunk, an older open end is hardly what comes next.
+    let since = last.as_ref().map_or(0, |last| last.session.started_at);
+    open.retain(|end| on_topic_branch || end.created_at >= since);
     open.truncate(if on_topic_branch { OPEN } else { OPEN_ON_TRUNK });
     let is_finding = |memory: &&MemoryRow| {
         memory.kind.is_finding()
@@ -192,7 +190,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let stale = here.root.map(|root| parts.read(stale(store, project, root, shown))).transpose()?.unwrap_or_default();
     let annotations = Annotations { contradicted_by, stale };
     let why = near.into_iter().map(|past| (past.unit, (past.score, past.why))).collect();
-    let recent: Vec<i64> = all.iter().take(SESSIONS).map(|(id, _)| *id).collect();
+    let recent: Vec<i64> = last.iter().map(|last| last.session.id).collect();
     let failing = failing_checks(parts.read(store.checks_of_sessions(&recent, project, here.root))?);
     let is_damaged = parts.is_damaged.get();
     Ok(Recalled {
@@ -315,20 +313,24 @@ fn shares_file(session: &SessionOverview, files: &[String]) -> bool {
     last.filter(|file| file.edits > 0).any(|file| files.contains(&file.path))
 }
 
-/// Returns the checks whose last run failed, grouped by program, the most frequent ones first.
+/// Returns the checks whose last run failed, by the whole command, the most frequent ones first. A chain of commands is no
+/// check that anybody runs again.
 fn failing_checks(all: Vec<Check>) -> Vec<Check> {
-    let mut counted: Vec<(usize, String, Check)> = Vec::new();
+    let mut counted: Vec<(usize, Check)> = Vec::new();
     for check in all.into_iter().filter(|check| !commands::is_look(&check.command)) {
-        let program = commands::program(&check.command);
-        match counted.iter_mut().find(|(_, known, _)| *known == program) {
-            Some((times, ..)) => *times += 1,
-            None if !program.starts_with(|c: char| c.is_alphanumeric()) => {}
-            None => counted.push((1, program, check)),
+        let command = check.command.split(" 2>").next().unwrap_or_default();
+        let command = command.split(" |").next().unwrap_or_default().trim().to_string();
+        if command.contains("&&") || command.contains(';') || command.contains('\n') {
+            continue;
+        }
+        match counted.iter_mut().find(|(_, known)| known.command == command) {
+            Some((times, _)) => *times += 1,
+            None => counted.push((1, Check { command, passed: check.passed })),
         }
     }
-    counted.retain(|(times, _, newest)| *times >= RAN && !newest.passed);
-    counted.sort_by_key(|(times, ..)| std::cmp::Reverse(*times));
-    counted.into_iter().take(CHECKS).map(|(.., newest)| newest).collect()
+    counted.retain(|(times, newest)| *times >= RAN && !newest.passed);
+    counted.sort_by_key(|(times, _)| std::cmp::Reverse(*times));
+    counted.into_iter().take(CHECKS).map(|(_, newest)| newest).collect()
 }
 
 /// Files in the root of the worktree.

@@ -119,7 +119,7 @@ const ANSWER: usize = 200;
 const WORDS: usize = 3;
 /// Maximum files and commits per unit.
 const FILES: usize = 5;
-const COMMITS: usize = 5;
+const COMMITS: usize = 2;
 
 /// The answer of the last turn, without what the name of its unit says already; of a long one its beginning, and the question
 /// at its end.
@@ -210,8 +210,8 @@ fn unit_line(block: &mut Block, overview: &UnitOverview, not_committed: &[String
         }
     }
     // The notes name the check that fails.
-    let is_said = unit.outcome != Some(UnitOutcome::Abandoned) && summary(overview, "notes").is_some();
-    if unit.was_left() && !is_said {
+    let is_said = summary(overview, "notes").is_some();
+    if unit.was_left() && unit.outcome != Some(UnitOutcome::Abandoned) && !is_said {
         block.push(&format!(
             "  unfinished ({}): {}",
             unit.outcome.unwrap_or_default(),
@@ -232,10 +232,10 @@ pub(super) fn committed(block: &mut Block, unit: &UnitRow) {
             .unwrap_or_default();
         let subject = &commit.subject;
         let is_title = unit.title.as_deref().is_some_and(|title| alike(title, without_type(subject)) || alike(title, subject));
-        match is_title && !sha.is_empty() {
-            true => block.push(&format!("  committed: {}", sha.trim_end())),
-            false => block.push(&format!("  committed: {sha}{}", quoted(subject, 120))),
-        };
+        // The name of the unit says it already.
+        if !is_title {
+            block.push(&format!("  committed: {sha}{}", quoted(subject, 120)));
+        }
     }
 }
 

@@ -259,7 +259,6 @@ fn after_a_compaction_a_session_gets_back_where_its_work_stands() {
 
     Earlier work units, newest first:
     - 09:02, 4 min, done (u1): "rules: a parser", asked: "Write a parser for the shipping rules in src/rules.rs. Remem…"
-      committed: `1a2b3c4`
 
     More: `nmem show u<number>` for a work unit, `m<number>` for a memory, `nmem search WORDS`.
     "#);

@@ -281,7 +281,6 @@ fn a_next_step_is_given_until_later_work_takes_it_up() {
     Last session, 2026-11-20 09:01, 7 min:
     - "Retry the upload" (done, u1)
       changed: `src/upload.rs`
-      committed: `1a2b3c4`
     Open ends:
     - 2026-11-20: "Make the pause between uploads configurable in the settings file" (m2)
     "#);
