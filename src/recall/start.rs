@@ -43,8 +43,8 @@ const NEAR: usize = 24;
 const CAME_OF_IT: usize = 2;
 /// Maximum findings on a branch with a topic. On a trunk, nobody knows what the session is about.
 const FINDINGS: usize = 3;
-/// Minimum probability of a unit whose findings are shown.
-const LIKELY: f64 = 0.45;
+/// Minimum relevance of a unit of another branch whose findings are shown, by files and by the branch's name.
+const LIKELY: f64 = 0.8;
 /// Maximum open ends on a branch with a topic, and on a trunk.
 const OPEN: usize = 3;
 const OPEN_ON_TRUNK: usize = 2;
@@ -150,7 +150,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let mut of_team = parts.read(store.newest_settled(project, true, NEWEST_OF_TEAM))?;
     of_team.retain(|memory| holds_here(memory) && !looks_like_prompt_injection(&memory.title));
 
-    let is_likely = |unit: &&NearUnit| own_units.contains(&unit.unit) || unit.relevance.probability() >= LIKELY;
+    let is_likely = |unit: &&NearUnit| own_units.contains(&unit.unit) || unit.relevance.sum >= LIKELY;
     let mut open = parts.read(store.open_ends(Some(project), here.branch, NEWEST))?;
     open.retain(|end| !end.is_of_team() && !end.pinned && is_new(end) && !looks_like_prompt_injection(&end.title));
     // On a trunk, an older open end is hardly what comes next.
