@@ -127,18 +127,11 @@ pub struct RelatedWork {
     pub units: Vec<RankedUnit>,
 }
 
-/// Source of a passage of a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PassageSource {
-    Memory(i64),
-    /// The agent's message, by its row.
-    Message(i64),
-}
-
-/// One statement of a memory (its title, one of its facts, or a part of a summary), or a passage of a message.
+/// One statement of a memory: its title, one of its facts, or a part of a summary.
 #[derive(Clone, Debug)]
 pub struct Passage {
-    pub source: PassageSource,
+    /// The id of its memory.
+    pub memory: i64,
     /// The part of its memory that it comes from: `facts`, or a section of a summary; `None` for the title.
     pub part: Option<&'static str>,
     pub text: String,

@@ -5,8 +5,8 @@ use super::ranked::{LEAST, RecallQuery, mark_stale, nearest};
 use crate::distil::score::{PassageScorer, ScoreWeights};
 use crate::index_text::query_terms;
 use crate::model::{
-    InjectionPoint, KnownFile, MemoryKind, MemoryRow, Passage, PassageSource, PromptContext, PromptRow, PromptSource, Provenance,
-    RankedUnit, SearchScope, Vector,
+    InjectionPoint, KnownFile, MemoryKind, MemoryRow, Passage, PromptContext, PromptRow, Provenance, RankedUnit, SearchScope,
+    Vector,
 };
 use crate::passages::passages;
 use crate::prompt_injection::looks_like_prompt_injection;
@@ -37,15 +37,20 @@ const PASSAGES: [usize; DESCRIBE] = [2, 1];
 const FITS: f64 = 0.4;
 /// Minimum share of the words of the shorter of two statements, in percent, for them to say the same.
 const REPEATED: usize = 60;
-/// Shares of the best score that the source of a passage adds, as in a search (ADR/0062).
+/// Share of the best score that the worth of a statement adds, as in a search (ADR/0062).
 const WORTH: f64 = 0.058;
-const MEMORY: f64 = 0.17;
 /// Maximum wishes about the files of the best unit, and the number of the newest to look at.
 const WISHES: usize = 3;
 const NEWEST: usize = 60;
 /// Maximum files, and maximum characters of a file's role.
 const FILES: usize = 5;
 const ROLE: usize = 70;
+
+/// Weight of the relevance of a unit that an embedding found, which need not share a word with the prompt.
+const MEANING: f64 = 4.0;
+/// Injections that the session itself receives. Those into its subagents do not reach it.
+const OWN_CONTEXT: [InjectionPoint; 4] =
+    [InjectionPoint::Start, InjectionPoint::Compaction, InjectionPoint::Prompt, InjectionPoint::File];
 
 /// A prompt that was just submitted.
 pub struct Prompt<'a> {
@@ -74,7 +79,7 @@ impl PromptMeasures {
     const BIAS: f64 = -3.1;
     const WEIGHTS: [f64; 3] = [0.17, 0.95, 2.38];
     /// Log-odds from which a unit is injected.
-    const ENOUGH: f64 = -1.2;
+    const ENOUGH: f64 = -1.3;
     /// The same for a further unit.
     const CERTAIN: f64 = -0.5;
 
@@ -110,35 +115,31 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
         files: &[],
         root: given.root,
     };
-    let mut candidates = nearest(store, &query, |relevance| relevance.words >= SAID && relevance.probability() >= LEAST, AMONG)?;
+    let candidates = nearest(store, &query, |relevance| relevance.words >= SAID && relevance.probability() >= LEAST, AMONG)?;
     let words = PromptWords::new(store, scope.project, prompt)?;
-    let mut all: Vec<(f64, RankedUnit, Vec<PromptRow>)> = Vec::new();
+    let mut all: Vec<(f64, RankedUnit)> = Vec::new();
     let mut measures = Vec::new();
-    for unit in candidates.drain(..) {
+    for unit in candidates {
         let mut messages = store.said_in_unit(unit.unit.session, unit.unit.id)?;
         messages.drain(..messages.len().saturating_sub(MESSAGES));
         let measured = words.measure(&unit, &messages);
         measures.push((unit.unit.id, measured.features()));
         let by_meaning = if is_found_by_meaning(&unit) { unit.relevance.sum } else { 0.0 };
-        all.push((measured.log_odds() + by_meaning * MEANING, unit, messages));
+        all.push((measured.log_odds() + by_meaning * MEANING, unit));
     }
-    all.retain(|(log_odds, ..)| *log_odds >= PromptMeasures::ENOUGH);
+    all.retain(|(log_odds, _)| *log_odds >= PromptMeasures::ENOUGH);
     all.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.unit.id.cmp(&a.1.unit.id)));
     // What the start showed may be described, but not said again.
     let described = store.injected_items(scope.session, &[InjectionPoint::Prompt])?;
     let received = store.injected_items(scope.session, &OWN_CONTEXT)?;
-    all.retain(|(_, unit, _)| !described.contains(&format!("u{}", unit.unit.id)));
-    all.truncate(DESCRIBE);
-    let mut n = 0;
-    all.retain(|(log_odds, ..)| {
-        n += 1;
-        n == 1 || *log_odds >= PromptMeasures::CERTAIN
-    });
+    all.retain(|(_, unit)| !described.contains(&format!("u{}", unit.unit.id)));
+    let certain = all.iter().take_while(|(log_odds, _)| *log_odds >= PromptMeasures::CERTAIN).count();
+    all.truncate(certain.clamp(1, DESCRIBE));
     let mut found = PromptContext { measures, ..PromptContext::default() };
     if all.is_empty() {
         return Ok(found);
     }
-    for (n, (log_odds, mut unit, messages)) in all.into_iter().enumerate() {
+    for (n, (log_odds, mut unit)) in all.into_iter().enumerate() {
         let mut memories = Vec::new();
         for memory in std::mem::take(&mut unit.memories) {
             if !memory.kind.is_summary() && !received.contains(&format!("m{}", memory.id)) && is_trusted(store, &memory)? {
@@ -147,23 +148,16 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
         }
         unit.memories = memories;
         let limit = if log_odds >= PromptMeasures::CERTAIN { PASSAGES[n] } else { 1 };
-        unit.passages = words.best(&unit, &messages, limit);
+        unit.passages = words.best(&unit, limit);
         if n == 0 {
-            add_files(&mut found.files, &unit, &messages, &named);
+            found.files = files_of(&unit, &named);
         }
         found.units.push(unit);
     }
-    found.files.truncate(FILES);
     found.wishes = wishes(store, scope.project, &found, &received)?;
     mark_stale(store, &query, &mut found.units)?;
     Ok(found)
 }
-
-/// Weight of the relevance of a unit that an embedding found, which need not share a word with the prompt.
-const MEANING: f64 = 4.0;
-/// Injections that the session itself receives. Those into its subagents do not reach it.
-const OWN_CONTEXT: [InjectionPoint; 4] =
-    [InjectionPoint::Start, InjectionPoint::Compaction, InjectionPoint::Prompt, InjectionPoint::File];
 
 /// Whether a unit was found by an embedding.
 fn is_found_by_meaning(unit: &RankedUnit) -> bool {
@@ -182,7 +176,7 @@ struct PromptWord {
 
 /// The words of a prompt that some passages of the project have, but not too many.
 struct PromptWords {
-    /// By stem; at most 32.
+    /// By stem; at most [`COMPARED`].
     words: HashMap<String, PromptWord>,
     subject: HashSet<String>,
     /// Rarity of a word that no passage has.
@@ -198,12 +192,10 @@ impl PromptWords {
         let (known, rarest) = store.rarities(&query, &SearchScope::of(project))?;
         let subject = rank::subject(prompt);
         let mut words: HashMap<String, PromptWord> = HashMap::new();
-        for (word, rarity) in query.terms().iter().zip(known) {
-            let (stem, bit) = (stem(word), words.len() as u32);
-            if let Some(rarity) = rarity.filter(|_| bit < u32::BITS) {
-                let is_subject = subject.contains(&stem);
-                words.entry(stem).or_insert(PromptWord { bit: 1 << bit, rarity, is_subject });
-            }
+        for (word, rarity) in known {
+            let (stem, bit) = (stem(&word), 1 << words.len());
+            let is_subject = subject.contains(&stem);
+            words.entry(stem).or_insert(PromptWord { bit, rarity, is_subject });
         }
         Ok(PromptWords { total: words.values().map(|word| word.rarity).sum(), words, subject, rarest })
     }
@@ -251,8 +243,9 @@ impl PromptWords {
         PromptMeasures { rare: subject / self.rarest, coverage: all / self.total.max(f64::MIN_POSITIVE), names: names as f64 }
     }
 
-    /// The passages of a unit to show, at most `limit`; what was tried in vain on the subject comes first.
-    fn best(&self, unit: &RankedUnit, messages: &[PromptRow], limit: usize) -> Vec<Passage> {
+    /// The passages of a unit's memories to show, at most `limit`; what was tried in vain on the subject comes first. Messages
+    /// find a unit, but are not shown: an agent may repeat what a page said.
+    fn best(&self, unit: &RankedUnit, limit: usize) -> Vec<Passage> {
         let scorer = PassageScorer::new(ScoreWeights::fitted());
         let mut all: Vec<(bool, Passage)> = Vec::new();
         for memory in &unit.memories {
@@ -260,34 +253,14 @@ impl PromptWords {
             for (n, text) in statements(memory).into_iter().enumerate() {
                 let part = if n == 0 { None } else { Some("facts") };
                 let fit = self.in_passage(text).1;
-                all.push((is_tried, Passage { source: PassageSource::Memory(memory.id), part, text: text.to_string(), fit }));
-            }
-        }
-        // Words that no work confirms may come from a page that was read.
-        let is_confirmed = !unit.unit.commits.is_empty() || unit.unit.files.iter().any(|file| file.edits > 0);
-        for message in messages.iter().filter(|message| is_confirmed && message.source == PromptSource::Agent) {
-            let text = beginning(&message.text);
-            for range in passages(text) {
-                let text = &text[range];
-                let fit = self.in_passage(text).1;
-                if !looks_like_prompt_injection(text) {
-                    all.push((
-                        false,
-                        Passage { source: PassageSource::Message(message.id), part: None, text: text.to_string(), fit },
-                    ));
-                }
+                all.push((is_tried, Passage { memory: memory.id, part, text: text.to_string(), fit }));
             }
         }
         let most = all.iter().map(|(_, passage)| passage.fit).fold(0.0, f64::max);
-        match most > 0.0 {
-            true => all.retain(|(_, passage)| passage.fit > 0.0 && passage.fit >= FITS * most),
-            // An embedding found the unit: its memories rank by their own worth.
-            false => all.retain(|(_, passage)| matches!(passage.source, PassageSource::Memory(_))),
-        }
+        // Of a unit that an embedding found, the memories rank by their own worth.
+        all.retain(|(_, passage)| most == 0.0 || passage.fit > 0.0 && passage.fit >= FITS * most);
         for (_, passage) in &mut all {
-            let chosen = matches!(passage.source, PassageSource::Memory(_));
-            let adds = if chosen { MEMORY } else { 0.0 } + WORTH * f64::from(scorer.worth(&passage.text));
-            passage.fit = passage.fit / most.max(f64::MIN_POSITIVE) + adds;
+            passage.fit = passage.fit / most.max(f64::MIN_POSITIVE) + WORTH * f64::from(scorer.worth(&passage.text));
         }
         all.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.fit.total_cmp(&a.1.fit)));
         let is_name =
@@ -319,21 +292,18 @@ fn statements(memory: &MemoryRow) -> Vec<&str> {
     std::iter::once(memory.title.as_str()).chain(memory.list("facts")).collect()
 }
 
-/// Adds the files that a unit edited: those that the prompt names first, then the most edited ones.
-fn add_files(files: &mut Vec<KnownFile>, unit: &RankedUnit, messages: &[PromptRow], named: &[&str]) {
+/// The files that a unit edited: those that the prompt names first, then the most edited ones; each with its role, if a memory
+/// says it that is not shown.
+fn files_of(unit: &RankedUnit, named: &[&str]) -> Vec<KnownFile> {
     let mut edited: Vec<&str> = unit.unit.files.iter().filter(|file| file.edits > 0).map(|file| file.path.as_str()).collect();
     edited.retain(|path| is_in_project(path));
     edited.sort_by_key(|path| !named.iter().any(|name| path.ends_with(name)));
-    for path in edited.into_iter().take(FILES) {
-        if files.iter().all(|known| known.path != path) {
-            let said = unit.memories.iter().flat_map(statements);
-            let answers = messages.iter().rev().filter(|message| message.source == PromptSource::Agent);
-            let lines = said.chain(answers.flat_map(|message| message.text.lines()));
-            let is_shown = |role: &String| unit.passages.iter().any(|passage| repeats(&passage.text, role));
-            let role = lines.filter_map(|line| role_of(path, line)).find(|role| !is_shown(role));
-            files.push(KnownFile { path: path.to_string(), role });
-        }
-    }
+    let is_shown = |role: &String| unit.passages.iter().any(|passage| repeats(&passage.text, role));
+    let role = |path: &str| {
+        let mut roles = unit.memories.iter().flat_map(statements).filter_map(|line| role_of(path, line));
+        roles.find(|role| !is_shown(role))
+    };
+    edited.into_iter().take(FILES).map(|path| KnownFile { path: path.to_string(), role: role(path) }).collect()
 }
 
 /// Returns the role of a file in a line that begins with its name: "`stanza.go`: pure functions".
@@ -354,7 +324,7 @@ fn role_of(path: &str, line: &str) -> Option<String> {
 fn wishes(store: &Store, project: i64, found: &PromptContext, received: &HashSet<String>) -> Result<Vec<MemoryRow>> {
     let mut wishes = store.newest_settled(project, false, NEWEST)?;
     let is_shown = |memory: &MemoryRow| {
-        let shown = |passage: &Passage| passage.source == PassageSource::Memory(memory.id);
+        let shown = |passage: &Passage| passage.memory == memory.id;
         received.contains(&format!("m{}", memory.id)) || found.units.iter().flat_map(|unit| &unit.passages).any(shown)
     };
     let is_about = |memory: &MemoryRow| memory.files.iter().any(|file| found.files.iter().any(|known| known.path == file.path));

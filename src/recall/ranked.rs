@@ -4,8 +4,8 @@ use super::passage_search::search;
 use super::stale::stale;
 use super::{SessionContext, at_start, below};
 use crate::model::{
-    Filter, Grade, Hit, HitKind, MemoryKind, MemoryRow, Millis, Passage, PassageSource, RankedUnit, Recalled, RelatedWork,
-    Relevance, SearchScope, TextKind, UnitRow, Vector, Why,
+    Filter, Grade, Hit, HitKind, MemoryKind, MemoryRow, Millis, Passage, RankedUnit, Recalled, RelatedWork, Relevance,
+    SearchScope, TextKind, UnitRow, Vector, Why,
 };
 use crate::project::{self, git};
 use crate::rank::passage_score::best_alone;
@@ -141,8 +141,7 @@ const PARTS: [&str; 4] = ["learned", "notes", "next_steps", "completed"];
 pub(super) fn add_passages(request: &str, units: &mut [RankedUnit]) {
     for unit in units.iter_mut() {
         for memory in &unit.memories {
-            let new =
-                |part, text: &str| Passage { source: PassageSource::Memory(memory.id), part, text: text.to_string(), fit: 0.0 };
+            let new = |part, text: &str| Passage { memory: memory.id, part, text: text.to_string(), fit: 0.0 };
             let is_summary = memory.kind.is_summary();
             if is_summary {
                 unit.passages.extend(PARTS.iter().filter_map(|part| Some(new(Some(*part), memory.text(part)?))));

@@ -19,6 +19,8 @@ use std::collections::{BTreeMap, HashMap};
 const BATCH: usize = 500;
 /// Number of passages above which a word is common. Ranking would visit all of them, and counting takes 1 µs each.
 pub const COMMON: i64 = 400;
+/// Number of passages above which a word of a prompt says little about its subject.
+const TELLING: i64 = 120;
 /// Maximum total of passages for the words of a query; the most common words are left out.
 const RANKED: i64 = 1500;
 /// Maximum common words that must occur together. More than these hardly ever do, and checking takes 5 ms per word.
@@ -207,7 +209,7 @@ impl Store {
     /// Passages with the words of a query, and the number of passages with each word, counted up to [`COMMON`]. The most
     /// common words are left out, unless there are no others: then each passage with most of them scores the same.
     pub fn passages_by_word(&self, query: &Query, kinds: &[TextKind], scope: &SearchScope) -> Result<PassagesByWord> {
-        let counts = self.passage_counts(query, scope)?;
+        let counts = self.passage_counts(query, scope, COMMON)?;
         let rare = rarest(&counts);
         let mut by_word: Vec<WithWord> = Vec::new();
         for at in &rare {
@@ -230,21 +232,23 @@ impl Store {
         Ok(PassagesByWord { by_word, ranked, counts, all: self.passages_indexed()? })
     }
 
-    /// The rarity of each word of a query, and that of a word that no passage has. `None` for words that no passage has, and
-    /// for the most common ones.
-    pub fn rarities(&self, query: &Query, scope: &SearchScope) -> Result<(Vec<Option<f64>>, f64)> {
-        let (counts, all) = (self.passage_counts(query, scope)?, self.passages_indexed()?);
-        let mut rarities = vec![None; counts.len()];
-        rarest(&counts).into_iter().for_each(|at| rarities[at] = Some(rarity(counts[at], all)));
-        Ok((rarities, rarity(0, all)))
+    /// The words of a query that passages have, but not too many of them, each with its rarity; and the rarity of a word that no
+    /// passage has.
+    pub fn rarities(&self, query: &Query, scope: &SearchScope) -> Result<(Vec<(String, f64)>, f64)> {
+        let (counts, all) = (self.passage_counts(query, scope, TELLING)?, self.passages_indexed()?);
+        let is_telling = |at: &usize| counts[*at] <= TELLING;
+        let words =
+            rarest(&counts).into_iter().filter(is_telling).map(|at| (query.word(at).to_string(), rarity(counts[at], all)));
+        Ok((words.collect(), rarity(0, all)))
     }
 
-    fn passage_counts(&self, query: &Query, scope: &SearchScope) -> Result<Vec<i64>> {
+    /// Number of passages with each word of a query, counted up to one more than `most`.
+    fn passage_counts(&self, query: &Query, scope: &SearchScope, most: i64) -> Result<Vec<i64>> {
         let sql = "SELECT count(*) FROM (SELECT 1 FROM passage_index WHERE passage_index MATCH ?1 LIMIT ?2)";
         let mut statement = self.conn.prepare_cached(sql)?;
         let count = |wanted: &String| {
             let expression = super::index::within(&format!("- scope : {wanted}"), scope);
-            Ok(statement.query_row(params![expression, COMMON + 1], |row| row.get(0))?)
+            Ok(statement.query_row(params![expression, most + 1], |row| row.get(0))?)
         };
         query.wanted.iter().map(count).collect()
     }

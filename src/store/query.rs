@@ -86,6 +86,11 @@ impl Query {
         self.wanted.iter().flat_map(|wanted| word_of(wanted).split(' ')).map(String::from).collect()
     }
 
+    /// The words of a searched word or phrase.
+    pub fn word(&self, at: usize) -> &str {
+        word_of(&self.wanted[at])
+    }
+
     /// Whether a word is a pair of characters out of a run without spaces, which may span two words.
     pub fn is_pair(&self, word: usize) -> bool {
         let term = word_of(&self.wanted[word]);
