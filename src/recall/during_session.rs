@@ -42,7 +42,7 @@ const HEADING: usize = 3;
 /// Whether a memory says something by itself: it is no question, no heading, and names its subject, unlike "add this".
 pub(super) fn says_something(memory: &MemoryRow) -> bool {
     let title = memory.title.as_str();
-    let is_chosen = memory.by_hand || memory.pinned;
+    let is_chosen = memory.by_hand || memory.pinned || lasts(memory);
     is_chosen
         || !title.trim_end().ends_with(['?', '？'])
             && !is_heading(title)
@@ -88,8 +88,8 @@ pub fn at_file(store: &Store, scope: &SessionScope, path: &str, root: Option<&Pa
     with_annotations(store, scope, best(store, memories, path)?, root)
 }
 
-/// Returns the memories for a subagent: pinned ones, the user's wishes for the whole project, and those about the files that its task names. A subagent has its
-/// own conversation, so memories that its session has received or stated count as new.
+/// Returns the memories for a subagent: pinned ones, the user's wishes for the whole project, and those about the files that
+/// its task names. A subagent has its own conversation, so memories that its session has received or stated count as new.
 pub fn at_subagent(
     store: &Store,
     scope: &SessionScope,

@@ -90,7 +90,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let all = parts.read(store.sessions_in_time(project, here.own))?;
     let on_topic_branch = here.branch.is_some_and(|branch| is_topic(branch, &all));
     let mut sessions = parts.read(sessions(store, project, here, &all, now))?;
-    let active: Vec<SessionOverview> =
+    let mut active: Vec<SessionOverview> =
         sessions.extract_if(.., |session| session.state == SessionStatus::Active).filter(did_something).collect();
     // A program's session says nothing about what the person wants next.
     sessions.retain(|session| session.session.prompts > 0 && did_something(session));
@@ -109,7 +109,6 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         Some(last) => parts.read(store.edited_since_commit(last.session.id, project))?,
         None => Vec::new(),
     };
-    let mut active = active;
     active.retain(|session| of_branch(session) || shares_file(session, &not_committed));
     active.truncate(ACTIVE);
 
@@ -279,7 +278,7 @@ pub(super) fn holds_everywhere(memory: &MemoryRow) -> bool {
     }
 }
 
-/// Whether a decision outlasts its task, by its own words.
+/// Whether a decision says that it outlasts its task.
 pub(super) fn lasts(memory: &MemoryRow) -> bool {
     memory.kind == MemoryKind::Lesson
         || user_decisions::decided(&memory.title, &memory.title).is_some_and(|decided| decided.lasts)

@@ -86,7 +86,7 @@ fn own_words(lines: &str, prompted: &HashSet<String>) -> HashMap<String, String>
     stemmed.filter(|(stem, _)| subject.contains(stem) && !prompted.contains(stem) && !of_files.contains(stem)).collect()
 }
 
-/// The first text with enough of an item's own words.
+/// The first text with enough of an item's words.
 fn evidence<'a>(own: &HashMap<String, String>, mut said: impl Iterator<Item = &'a SessionText>) -> Option<UseEvidence> {
     let enough = SHARED.max((SHARE * own.len() as f64).ceil() as usize);
     let text = said.find(|text| own.keys().filter(|stem| text.stems.contains(*stem)).count() >= enough)?;

@@ -21,6 +21,9 @@ const MEMORIES: usize = 10_000;
 const UNITS: usize = 5_000;
 const SESSIONS: usize = 2_000;
 const CALLS: usize = 5_000;
+/// Number of newest injections whose use is judged: each session's texts are read.
+const JUDGED: usize = 200;
+
 /// Maximum failed commands of each project.
 const FAILURES: usize = 200;
 /// Number of newest decisions and lessons to check for contradictions.
@@ -158,7 +161,8 @@ impl Snapshot {
     /// Adds the injections of the sessions and the sources of the memories.
     fn completed(mut self, store: &Store) -> Result<Snapshot> {
         self.injections = store.injections_of(&self.sessions.iter().map(|session| session.id).collect::<Vec<_>>())?;
-        recall::judge_use(store, &mut self.injections)?;
+        let newest = self.injections.len().min(JUDGED);
+        recall::judge_use(store, &mut self.injections[..newest])?;
         let (mut tool_uses, mut prompts) = (BTreeSet::new(), BTreeSet::new());
         for source in self.memories.iter().flat_map(|memory| &memory.sources) {
             match source {
