@@ -3,7 +3,7 @@
 //! `cargo bench --bench recall`: sends real sessions through the hooks; for each query, shows what a session that
 //! begins with it would receive, and again with its first three files in play, beside the simple rankings; then LoCoMo through `nmem search`'s own
 //! way; then what `nmem context` and `nmem search` take in time and memory at up to a million tool uses and 100,000 memories.
-//! `-- --ablation` drops one route at a time and moves weights, `-- --prompts` asks only when hooks speak at a prompt, `-- --sets` scores `nmem context --query` on each set, `-- --unasked [DIR]` what sessions receive unasked, `-- --locomo` only long conversations, `-- --large`
+//! `-- --ablation` drops one route at a time and moves weights, `-- --prompts` asks only when hooks speak at a prompt, `-- --sets` scores `nmem context --query` on each set, `-- --unasked [DIR] [--measures FILE]` what sessions receive unasked, `-- --locomo` only long conversations, `-- --large`
 //! measures time and memory alone. Prints tables for
 //! people and one JSON object as its last line.
 
@@ -62,10 +62,11 @@ fn main() {
         return;
     }
     if let Some(at) = args.iter().position(|arg| arg == "--unasked") {
-        let keep = args.get(at + 1).map(PathBuf::from);
+        let keep = args.get(at + 1).filter(|arg| !arg.starts_with('-')).map(PathBuf::from);
+        let measures = args.iter().position(|arg| arg == "--measures").and_then(|at| args.get(at + 1)).map(PathBuf::from);
         println!(
             "\n{}",
-            json!({"bench": "recall", "measured": true, "unasked": unasked::run(folder.parent().unwrap(), keep.as_deref())})
+            json!({"bench": "recall", "measured": true, "unasked": unasked::run(folder.parent().unwrap(), keep.as_deref(), measures.as_deref())})
         );
         return;
     }
@@ -99,7 +100,7 @@ fn main() {
     }
     let locomo = locomo::run(folder.parent().unwrap());
     let prompts = prompts::run(folder.parent().unwrap());
-    let unasked = unasked::run(folder.parent().unwrap(), None);
+    let unasked = unasked::run(folder.parent().unwrap(), None, None);
     let large = large::run(&world, &small, &whole);
     println!(
         "\n{}",

@@ -10,12 +10,14 @@ use super::recorded::{Recorded, SETS, context, play, recorded, restore};
 use super::score::{Query, score};
 use super::world::World;
 use nmem::model::{Files, MemoryKind, Platform, Provenance};
-use nmem::recall::{RecallQuery, ranked};
+use nmem::platforms::speaker::without_client_blocks;
+use nmem::recall::{Prompt, RecallQuery, at_prompt, ranked};
 use nmem::render::ranked_units::for_query;
 use nmem::store::{PERSON_WAIT, Store};
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const TRUNKS: [&str; 2] = ["main", "master"];
@@ -67,8 +69,9 @@ struct Cited {
 }
 
 /// Prints the tables; returns them as JSON. With `keep`, the databases before each session's start are kept there, and
-/// taken from there the next time: then only recall is measured again.
-pub fn run(data: &Path, keep: Option<&Path>) -> Value {
+/// taken from there the next time: then only recall is measured again. The measures of each candidate at a first prompt are
+/// written to `measures`, one JSON object a line, for the regression of ADR/0064.
+pub fn run(data: &Path, keep: Option<&Path>, measures: Option<&Path>) -> Value {
     let known: Vec<(&str, PathBuf, Vec<Recorded>)> =
         SETS.into_iter().filter_map(|(set, folder)| Some((set, data.join(folder), recorded(&data.join(folder))?))).collect();
     let mut all = Map::new();
@@ -79,7 +82,7 @@ pub fn run(data: &Path, keep: Option<&Path>) -> Value {
             play(&world, sessions, &kept);
         }
         let others = &known[(at + 1) % known.len()].2;
-        let received = from_copies(&world, sessions, others, &kept);
+        let received = from_copies(&world, sessions, others, &kept, measures);
         all.insert((*set).into(), report(set, folder, sessions, &received));
     }
     over_sets(&all);
@@ -99,7 +102,7 @@ fn over_sets(all: &Map<String, Value>) {
         ("at the first prompt", "answered_foreign", false),
         ("received unasked, order", "0", true),
         ("received unasked, order", "1", true),
-        ("wishes", "told", true),
+        ("wishes", "given", true),
     ] {
         let of = |set: &Value| match name.parse::<usize>() {
             Ok(at) => set[moment][at].as_f64(),
@@ -116,7 +119,7 @@ fn over_sets(all: &Map<String, Value>) {
 }
 
 /// Asks the hooks of each session, with what was known when it began.
-fn from_copies(world: &World, sessions: &[Recorded], others: &[Recorded], kept: &Path) -> Vec<Received> {
+fn from_copies(world: &World, sessions: &[Recorded], others: &[Recorded], kept: &Path, measures: Option<&Path>) -> Vec<Received> {
     let of = |of: usize| {
         let session = &sessions[of];
         restore(world, session, kept);
@@ -134,10 +137,30 @@ fn from_copies(world: &World, sessions: &[Recorded], others: &[Recorded], kept: 
             edits.and(text(world, &context(&world.hook(&session.id, edit, session.start + 1))));
         }
         let other = others[of % others.len()].first_prompt().unwrap_or_default();
+        if let Some(to) = measures {
+            write_measures(to, world, session, [prompt, other]);
+        }
         let foreign = context(&world.hook("foreign", asked(other), session.start + 2)).len();
         Received { session: of, start, first_prompt, edits, foreign, query, long_query, wishes }
     };
     (0..sessions.len()).map(of).collect()
+}
+
+/// Appends the measures of the candidates for a session's own prompt, and for another project's.
+fn write_measures(to: &Path, world: &World, session: &Recorded, prompts: [&str; 2]) {
+    let store = Store::open(&Files::of(world.db(), false), PERSON_WAIT).unwrap();
+    let scope = store.session_scope(Platform::ClaudeCode, &session.id).unwrap().unwrap();
+    let branch = || Some(session.branch.clone());
+    let mut out = fs::OpenOptions::new().create(true).append(true).open(to).unwrap();
+    for (prompt, is_own) in prompts.into_iter().zip([true, false]) {
+        let asked = Prompt { text: without_client_blocks(prompt), embedding: &|| None, branch: &branch, root: None };
+        for (unit, measures) in at_prompt(&store, &scope, &asked).unwrap().measures {
+            let edited = store.edited_by_unit(unit).unwrap();
+            let is_related = is_own && edited.iter().any(|path| session.edited.contains(path));
+            let line = json!({"session": session.id, "own": is_own, "unit": unit, "measures": measures, "related": is_related});
+            writeln!(out, "{line}").unwrap();
+        }
+    }
 }
 
 /// The answers of `context --query` to a prompt.
@@ -258,7 +281,7 @@ fn report(set: &str, folder: &Path, sessions: &[Recorded], received: &[Received]
         "{:32} of those where anything related exists {}, where nothing does {}, prompts of another project {}",
         "first prompts answered", first["answered_with_related"], first["answered_without"], first["answered_foreign"]
     );
-    json.insert("wishes".into(), wishes_told(&editing));
+    json.insert("wishes".into(), wishes_given(&editing));
     let queries = queries(folder, sessions);
     let order = |texts: &dyn Fn(&Received) -> Vec<&Text>| {
         let of = |query: &Query| -> Vec<String> {
@@ -295,9 +318,9 @@ fn report(set: &str, folder: &Path, sessions: &[Recorded], received: &[Received]
 }
 
 /// Shares of the wishes about the sessions' files that are injected: at the start or the first prompt, and also before edits.
-fn wishes_told(editing: &[&Received]) -> Value {
+fn wishes_given(editing: &[&Received]) -> Value {
     let all: usize = editing.iter().map(|received| received.wishes.len()).sum();
-    let told = |of: &dyn Fn(&Received) -> Vec<&Text>| {
+    let given = |of: &dyn Fn(&Received) -> Vec<&Text>| {
         let of = |received: &&Received| {
             let cited: HashSet<&str> =
                 of(received).iter().flat_map(|text| &text.lines).flatten().map(|cited| cited.id.as_str()).collect();
@@ -305,11 +328,11 @@ fn wishes_told(editing: &[&Received]) -> Value {
         };
         editing.iter().map(of).sum::<usize>()
     };
-    let early = told(&|received| vec![&received.start, &received.first_prompt]);
-    let ever = told(&|received| vec![&received.start, &received.first_prompt, &received.edits]);
+    let early = given(&|received| vec![&received.start, &received.first_prompt]);
+    let ever = given(&|received| vec![&received.start, &received.first_prompt, &received.edits]);
     println!("{:32} {early} of {all} at the start or first prompt, {ever} with those before edits", "wishes about the files");
-    let share = |told: usize| if all == 0 { Value::Null } else { rounded(told as f64 / all as f64).into() };
-    json!({"all": all, "told": share(early), "told_with_edits": share(ever)})
+    let share = |given: usize| if all == 0 { Value::Null } else { rounded(given as f64 / all as f64).into() };
+    json!({"all": all, "given": share(early), "given_with_edits": share(ever)})
 }
 
 /// The queries of a set; without any, the first prompts of sessions that share a file with an earlier one.
