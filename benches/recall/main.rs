@@ -149,7 +149,7 @@ fn shown(case: &Case, weights: &RankWeights, files: bool, budget: usize) -> Vec<
     let found = ranked_by(&case.store, &asked, weights, RANKED).unwrap();
     let filter = Filter { scope: SearchScope::of(1), ..Filter::default() };
     let answer = search(&case.store, &query.text, &HitKind::ALL, &filter, RANKED, &|_| None).unwrap();
-    let work = RelatedWork { passages: answer.hits, grade: answer.grade, units: found };
+    let work = RelatedWork { passages: answer.hits, grade: answer.grade, units: found, strangers: 0 };
     for_request(&work, budget).shown.iter().map(|shown| shown.ranked.unit.agent_session_id.clone()).collect()
 }
 

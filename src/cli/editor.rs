@@ -32,8 +32,7 @@ pub fn change(store: &mut Store, config: &Config, memory: &MemoryRow, changes: M
 /// Returns the provenance of an argument of this command: the user on a terminal, unless an agent runs the command
 /// there.
 pub fn words_of() -> Provenance {
-    let on_terminal = std::io::stdin().is_terminal() || std::io::stdout().is_terminal() || std::io::stderr().is_terminal();
-    if on_terminal && !environment::is_run_by_agent() { Provenance::User } else { Provenance::Agent }
+    if output::is_person() { Provenance::User } else { Provenance::Agent }
 }
 
 /// The fields of a memory in JSON.

@@ -100,6 +100,27 @@ pub fn confirm(question: &str) -> Result<bool> {
     Ok(answer.is_some_and(|answer| matches!(answer.as_str(), "y" | "yes")))
 }
 
+/// Whether a person runs this command: it is on a terminal, and no variable of an agent is set. An agent that opens a terminal
+/// and clears its variables passes for one, as it can do all that the user can.
+pub fn is_person() -> bool {
+    let on_terminal = io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
+    on_terminal && !environment::is_run_by_agent()
+}
+
+/// Refuses anybody but a person at a terminal.
+///
+/// # Errors
+///
+/// An agent or a script runs this command.
+pub fn only_by_person(what: &str, command: &str) -> Result<()> {
+    match is_person() {
+        true => Ok(()),
+        false => {
+            Err(UserError::new(format!("only a person can {what}"), format!("run `{command}` in a terminal of your own")).into())
+        }
+    }
+}
+
 /// Asks a question until it is answered; Enter means no. `None` at the end of the input.
 pub fn yes_or_no(question: &str) -> Result<Option<bool>> {
     loop {

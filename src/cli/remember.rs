@@ -219,7 +219,8 @@ pub fn remember(args: &RememberArguments) -> Result<()> {
     let draft = Draft { provenance: words_of(), ..knowledge::draft(&fields, &domain, environment::now())? };
     let pin = args.pin || fields.get("pin") == Some(&Value::from(true));
     if pin {
-        only_by_person()?;
+        // A pinned memory is in every session start, so an agent that read a malicious page must not pin one.
+        output::only_by_person("pin memories", "nmem pin")?;
     }
     let id = knowledge::remember(&mut store, &redactor, draft, project, pin)?;
     let memory = store.memory_by_row(id)?.context("the memory is gone again")?;
@@ -279,7 +280,8 @@ fn set_private(store: &mut Store, memory: &MemoryRow, private: bool) -> Result<(
 /// Runs `nmem pin` and `nmem unpin`.
 pub fn pin(args: &PinArguments, pinned: bool) -> Result<()> {
     if pinned {
-        only_by_person()?;
+        // A pinned memory is in every session start, so an agent that read a malicious page must not pin one.
+        output::only_by_person("pin memories", "nmem pin")?;
     }
     let (_, config) = args.project.config()?;
     let mut store = writable(&config)?;
@@ -322,15 +324,6 @@ fn open_end(store: &Store, id: &str) -> Result<MemoryRow> {
             "`nmem units --open` lists what is open",
         )
         .into()),
-    }
-}
-
-/// Refuses an agent. A pinned memory is in every session start, so an agent that read a malicious page must not pin
-/// one.
-fn only_by_person() -> Result<()> {
-    match environment::is_run_by_agent() {
-        true => Err(UserError::new("agents cannot pin memories", "run `nmem pin` in a terminal of your own").into()),
-        false => Ok(()),
     }
 }
 

@@ -5,7 +5,7 @@ use super::project_argument::{ProjectArgument, open, writable};
 use crate::config::{Config, environment};
 use crate::error::UserError;
 use crate::model::{DueChange, Machine, Received, SendReason, SharedProject};
-use crate::render::clean::line;
+use crate::render::clean::{line, quoted};
 use crate::render::{count, time};
 use crate::runtime::redactor;
 use crate::team::{self, SyncPlace, SyncResult, SyncTarget, people};
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
-    after_help = "Example: nmem team list\n         nmem team trust anna\n\nMemories of others are shown as theirs. Those of a person whom you trust may also be shown before an edit, and their changes reach memories that you made; without trust yours stay as they are. A trusted machine with your own name counts as yours. Trust holds for the machines that use the name now."
+    after_help = "Example: nmem team list\n         nmem team trust 92ac10fbd4e8a716\n\nTrust belongs to a key: anybody can take a name. Compare the digits with those on their screen; the first line of `nmem team list` is your own. Until you trust somebody, an agent sees their memories only if it searches, marked as not trusted, and yours never change by theirs. A trusted machine with your own name counts as yours. Trust ends if the machine takes another name."
 )]
 pub struct TeamArguments {
     #[command(subcommand)]
@@ -35,16 +35,16 @@ enum TeamCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Trust a person
-    #[command(after_help = "Example: nmem team trust anna")]
+    /// Trust the person with a key
+    #[command(after_help = "Example: nmem team trust 92ac10fbd4e8a716")]
     Trust {
-        /// The name that `list` prints, or the first digits of a key
-        name: String,
+        /// The first 16 digits of the key, or more, as `list` prints them
+        key: String,
     },
     /// Trust a person no longer
     #[command(after_help = "Example: nmem team distrust anna")]
     Distrust {
-        /// The name that `list` prints, or the first digits of a key
+        /// The name or the digits that `list` prints
         name: String,
     },
 }
@@ -53,8 +53,8 @@ enum TeamCommand {
 pub fn run(args: &TeamArguments) -> Result<()> {
     match &args.command {
         TeamCommand::List { json } => list(*json),
-        TeamCommand::Trust { name } => trust(name, true),
-        TeamCommand::Distrust { name } => trust(name, false),
+        TeamCommand::Trust { key } => trust(key),
+        TeamCommand::Distrust { name } => distrust(name),
     }
 }
 
@@ -81,12 +81,17 @@ fn list(json: bool) -> Result<()> {
                 (true, ..) => "this machine",
                 (_, true, true) => "yours",
                 (_, true, false) => "trusted",
-                (_, false, true) => "has your name; if it is yours, `nmem team trust` it",
+                (_, false, true) => "has your name; if it is yours, `nmem team trust` its key",
                 _ => "not trusted",
             };
             let seen = if machine.is_own { String::new() } else { format!(", seen {}", time::ago(machine.seen_at, now)) };
             let shared = count(shared, "memory", "memories");
-            let name = style.strong(&line(&machine.name, 40));
+            let name = style.strong(&quoted(&machine.name, 40));
+            let what = if machine.is_own || machine.has_clear_name(&machines) {
+                what.to_string()
+            } else {
+                format!("{what}; the name is unclear, so it is shown with the key")
+            };
             format!("{name}  {}  {shared}{seen}, {what}", style.faint(machine.short()))
         };
         output::entry(&text, json)?;
@@ -94,17 +99,21 @@ fn list(json: bool) -> Result<()> {
     Ok(())
 }
 
-fn trust(name: &str, trusted: bool) -> Result<()> {
-    if trusted && environment::is_run_by_agent() {
-        return Err(UserError::new("agents cannot trust people", "run `nmem team trust` in a terminal of your own").into());
-    }
+fn trust(key: &str) -> Result<()> {
+    output::only_by_person("trust people", "nmem team trust")?;
     let (_, config) = ProjectArgument { project: None }.config()?;
     let mut store = writable(&config)?;
-    let machines = if trusted { people::trust(&mut store, name)? } else { people::distrust(&mut store, name)? };
-    let name = line(machines.first().map_or(name, |machine| &machine.name), 40);
+    let machine = people::trust(&mut store, key)?;
+    let is_own = store.machines()?.iter().any(|own| own.is_own && own.name == machine.name);
+    let what = if is_own { "is trusted as a machine of your own" } else { "is trusted" };
+    output::say(&format!("{} with the key {} {what}.", quoted(&machine.name, 40), machine.short()))
+}
+
+fn distrust(name: &str) -> Result<()> {
+    let (_, config) = ProjectArgument { project: None }.config()?;
+    let machines = people::distrust(&mut writable(&config)?, name)?;
     let keys: Vec<&str> = machines.iter().map(Machine::short).collect();
-    let said = if trusted { "is trusted" } else { "is no longer trusted" };
-    output::say(&format!("{name} ({}) {said}.", keys.join(", ")))
+    output::say(&format!("{} ({}) is no longer trusted.", quoted(&machines[0].name, 40), keys.join(", ")))
 }
 
 /// Time limit for each answer of the server, for a person and in a hook.
@@ -221,7 +230,7 @@ fn warnings(result: &SyncResult) {
     if kept > 0 {
         let memories = count(kept as i64, "memory", "memories");
         output::warn(&format!(
-            "others changed or forgot {memories} of yours; yours are kept and private now. `nmem team trust NAME` lets a person change them"
+            "others changed or forgot {memories} of yours; yours are kept and private now. `nmem team trust KEY` lets a person change them"
         ));
     }
     if invalid > 0 {

@@ -5,7 +5,7 @@ use super::persist::Persisted;
 use super::run::{self, Caller, Run};
 use crate::config::{Config, Inject};
 use crate::distil::{embed, notes, observer};
-use crate::model::{Event, EventKind, InjectionPoint, Millis, StartSource};
+use crate::model::{Event, EventKind, InjectionPoint, Millis, Share, StartSource};
 use crate::platforms;
 use crate::platforms::adapter::HookAnswer;
 use crate::platforms::speaker::without_client_blocks;
@@ -17,6 +17,7 @@ use crate::render::session_start::{self, ContextBlock, ContextLoss, for_agent, w
 use crate::runtime::log_error;
 use crate::store::candidates::SessionScope;
 use crate::store::injections::Injection;
+use crate::store::team_outgoing::ProjectShare;
 use crate::store::{HOOK_WAIT, Store, is_broken, spool};
 use anyhow::Result;
 use std::cell::Cell;
@@ -292,7 +293,7 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
     let message = if recalled.is_damaged {
         Some(DAMAGED.to_string())
     } else if is_first(store, &scope, source)? {
-        Some(introduction(config))
+        Some(introduction(config, is_shared(store, config, scope.project)?))
     } else {
         Some(session_start::for_person(&recalled, &block)).filter(|_| !block.text.is_empty())
     };
@@ -324,9 +325,16 @@ fn root<'a>(config: &Config, event: &'a Event) -> Option<&'a Path> {
     project::worktree_root(Path::new(event.cwd.as_deref()?), config.home.as_deref())
 }
 
+fn is_shared(store: &Store, config: &Config, project: i64) -> Result<bool> {
+    let of = |said: &ProjectShare| said.share.or_else(|| config.shared_with(Path::new(&said.project.root)));
+    let said = store.project_shares()?.into_iter().find(|said| said.project.id == project);
+    Ok(said.as_ref().and_then(of).is_some_and(|share| share != Share::None))
+}
+
 /// The introduction in a project's first session: what is recorded, where, and how to stop it.
-fn introduction(config: &Config) -> String {
+fn introduction(config: &Config, is_shared: bool) -> String {
     let sent = [
+        is_shared.then(|| "memories are shared by `nmem sync`".to_string()),
         config.llm.destination().map(|model| format!("parts are sent to {model} ([llm] in {})", config.file.display())),
         config
             .embeddings

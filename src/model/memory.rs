@@ -381,6 +381,11 @@ impl MemoryRow {
         if self.by_hand || self.pinned { Trust::Person } else { self.made_by.trust() }
     }
 
+    /// Whether somebody shared it whom the user does not trust.
+    pub fn is_of_stranger(&self) -> bool {
+        self.is_of_team() && !self.team.as_ref().is_some_and(|team| team.is_trusted)
+    }
+
     /// Whether another person shared it with the team.
     pub fn is_of_team(&self) -> bool {
         self.provenance == Provenance::Team

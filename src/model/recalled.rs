@@ -33,6 +33,8 @@ pub struct Recalled {
     pub open: Vec<MemoryRow>,
     /// Checks that failed when they ran last, most frequently run first.
     pub failing: Vec<Check>,
+    /// Number of memories by people whom the user does not trust, which are left out.
+    pub strangers: i64,
     /// Relevance of units by id, with reasons.
     pub why: HashMap<i64, (f64, Vec<Why>)>,
     /// A part could not be read, because the database is damaged.
@@ -125,6 +127,8 @@ pub struct RelatedWork {
     pub grade: Option<Grade>,
     /// Units, most related first.
     pub units: Vec<RankedUnit>,
+    /// Number of memories by people whom the user does not trust, which are left out.
+    pub strangers: i64,
 }
 
 /// One statement of a memory: its title, one of its facts, or a part of a summary.

@@ -1,7 +1,7 @@
 //! Rows as they are read from the store: tool uses, prompts, commands and errors, and rows of an export.
 
 use super::texts::each_text;
-use super::{Client, CommandKind, Kind, Limit, MemoryKind, MemoryRow, Millis, Platform, Task, Texts, UnitRow};
+use super::{Client, CommandKind, Kind, Limit, MemoryKind, MemoryRow, Millis, Platform, Task, TeamOrigin, Texts, UnitRow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -373,8 +373,10 @@ pub struct Hit {
     pub unit: Option<i64>,
     pub concepts: Vec<String>,
     pub files: Vec<String>,
-    /// The creator of a memory: rules, a person or a model.
+    /// The creator of a memory: rules, a person or a model. `None` for a team's memory.
     pub made_by: Option<String>,
+    /// The member of the team who shared a memory.
+    pub team: Option<TeamOrigin>,
     /// `prompt`, `tool`, or the memory's kind.
     pub name: String,
     /// The passage that matches, if the query had words.

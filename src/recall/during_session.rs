@@ -30,7 +30,7 @@ const WARNINGS: [Finding; 2] = [Finding::Limit, Finding::Fix];
 pub(super) fn is_trusted(store: &Store, memory: &MemoryRow) -> Result<bool> {
     Ok(memory.pinned
         || memory.provenance == Provenance::User
-        || memory.team.as_ref().is_some_and(|team| team.is_trusted) && !looks_like_prompt_injection(&memory.title)
+        || memory.is_of_team() && !memory.is_of_stranger() && !looks_like_prompt_injection(&memory.title)
         || memory.provenance == Provenance::Agent && store.is_proven(memory)?)
 }
 

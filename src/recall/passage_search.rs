@@ -563,6 +563,7 @@ mod tests {
             concepts: Vec::new(),
             files: Vec::new(),
             made_by: None,
+            team: None,
             name: String::new(),
             passage: Some(passage.into()),
             score,

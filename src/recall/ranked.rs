@@ -437,8 +437,9 @@ impl CurrentTask<'_> {
 /// Passages that answer the request of a task, and the work units related to it, best first. Without files, nothing is
 /// related to a request that nothing answers.
 pub fn for_task(store: &Store, task: &CurrentTask) -> Result<RelatedWork> {
+    let strangers = store.count_of_strangers(task.project)?;
     let Some(request) = task.request else {
-        return Ok(RelatedWork { units: units_for_task(store, task)?, ..RelatedWork::default() });
+        return Ok(RelatedWork { units: units_for_task(store, task)?, strangers, ..RelatedWork::default() });
     };
     let filter = Filter { scope: SearchScope::of(task.project), asked_at: Some(task.now), ..Filter::default() };
     let embedding = |_: &str| task.embedding.map(|(model, vector)| (model.to_string(), vector.clone()));
@@ -447,8 +448,9 @@ pub fn for_task(store: &Store, task: &CurrentTask) -> Result<RelatedWork> {
     let is_nothing = found.grade == Some(Grade::None) && task.files.is_empty() && !rank::subject(request).is_empty();
     let units = if is_nothing { Vec::new() } else { units_for_task(store, task)? };
     // Raw tool uses are for a person who looks for them.
-    let passages = found.hits.into_iter().filter(|hit| hit.passage.is_some()).collect();
-    Ok(RelatedWork { passages, grade: found.grade, units })
+    let is_known = |hit: &Hit| hit.team.as_ref().is_none_or(|team| team.is_trusted);
+    let passages = found.hits.into_iter().filter(|hit| hit.passage.is_some() && is_known(hit)).collect();
+    Ok(RelatedWork { passages, grade: found.grade, units, strangers })
 }
 
 fn units_for_task(store: &Store, task: &CurrentTask) -> Result<Vec<RankedUnit>> {
@@ -464,7 +466,9 @@ fn units_for_task(store: &Store, task: &CurrentTask) -> Result<Vec<RankedUnit>> 
         files: &files,
         root: project::worktree_root(task.folder, task.home),
     };
-    ranked(store, &query, RANKED)
+    let mut units = ranked(store, &query, RANKED)?;
+    units.iter_mut().for_each(|unit| unit.memories.retain(|memory| !memory.is_of_stranger()));
+    Ok(units)
 }
 
 /// Returns what a new session above its repositories needs from each of them.

@@ -147,7 +147,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     });
     decisions.truncate(MOST_SETTLED);
     let mut of_team = parts.read(store.newest_settled(project, true, NEWEST_OF_TEAM))?;
-    of_team.retain(|memory| holds_here(memory) && !looks_like_prompt_injection(&memory.title));
+    of_team.retain(|memory| !memory.is_of_stranger() && holds_here(memory) && !looks_like_prompt_injection(&memory.title));
 
     let is_likely = |unit: &&NearUnit| own_units.contains(&unit.unit) || unit.relevance.sum >= LIKELY;
     let mut open = parts.read(store.open_ends(Some(project), here.branch, NEWEST))?;
@@ -191,6 +191,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let why = near.into_iter().map(|past| (past.unit, (past.score, past.why))).collect();
     let recent: Vec<i64> = last.iter().map(|last| last.session.id).collect();
     let failing = failing_checks(parts.read(store.checks_of_sessions(&recent, project, here.root))?);
+    let strangers = parts.read(store.count_of_strangers(project))?;
     let is_damaged = parts.is_damaged.get();
     Ok(Recalled {
         agent: here.agent,
@@ -207,6 +208,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         observations,
         open,
         failing,
+        strangers,
         why,
         is_damaged,
     })

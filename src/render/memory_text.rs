@@ -1,9 +1,9 @@
 //! Memories as text and JSON, and the members of a team.
 
-use super::clean::line;
+use super::clean::{line, quoted};
 use super::style::Style;
 use super::time;
-use crate::model::{LastSync, Maker, MemoryKind, MemoryRow, Millis, Provenance, Spend};
+use crate::model::{LastSync, Maker, MemoryKind, MemoryRow, Millis, Provenance, Spend, TeamOrigin};
 use serde_json::{Value, json};
 
 /// Fields of decisions and discoveries in reading order; others follow by name.
@@ -39,8 +39,7 @@ pub fn word(memory: &MemoryRow) -> &str {
 /// Returns the source of a memory's words, and who created the memory.
 pub fn origin(memory: &MemoryRow) -> String {
     if memory.is_of_team() {
-        let trust = if memory.team.as_ref().is_some_and(|team| team.is_trusted) { "trusted" } else { "not trusted" };
-        return format!("by {}, {trust}", teammate(memory));
+        return format!("by {}", memory.team.as_ref().map_or("a teammate".to_string(), member));
     }
     let of = match memory.provenance {
         Provenance::User => "the user's own words",
@@ -56,19 +55,32 @@ pub fn origin(memory: &MemoryRow) -> String {
     }
 }
 
-/// Returns the teammate who wrote a memory. The name is quoted, since people choose it themselves.
-pub fn teammate(memory: &MemoryRow) -> String {
-    match &memory.team {
-        Some(team) => format!("teammate {}", crate::render::clean::quoted(&team.name, 40)),
-        None => "a teammate".to_string(),
+/// Returns the teammate who wrote a memory. The name is quoted, since people choose it themselves, and followed by the key
+/// if it could be taken for another one.
+pub fn teammate(team: &TeamOrigin) -> String {
+    let name = quoted(&team.name, 40);
+    if team.has_clear_name && team.is_trusted {
+        format!("teammate {name}")
+    } else {
+        format!("teammate {name} (key {})", team.key)
     }
+}
+
+/// The same, with whether the user trusts them.
+pub fn member(team: &TeamOrigin) -> String {
+    format!("{}, {}", teammate(team), if team.is_trusted { "trusted" } else { "not trusted" })
+}
+
+/// Returns a text of a memory on one line, in quotation marks if it is somebody else's.
+fn said(memory: &MemoryRow, text: &str, max: usize) -> String {
+    if memory.is_of_team() { quoted(text, max) } else { line(text, max) }
 }
 
 /// Returns a memory in one line.
 pub fn entry(memory: &MemoryRow, style: Style) -> String {
     let pinned = if memory.pinned { " pinned" } else { "" };
     let width = style.width.saturating_sub(24).clamp(40, 140);
-    let title = line(&memory.title, width);
+    let title = said(memory, &memory.title, width);
     let replaced = memory.superseded_by.map(|by| style.faint(&format!(" (superseded by m{by})"))).unwrap_or_default();
     format!("{} {}{pinned} {title}{replaced}", style.strong(&id(memory)), style.faint(&line(word(memory), 20)))
 }
@@ -87,13 +99,13 @@ pub fn whole(memory: &MemoryRow, call: Option<&Spend>, style: Style) -> String {
     head.push(origin(memory));
     head.extend(memory.pinned.then(|| "pinned".to_string()));
     head.extend(memory.superseded_by.map(|by| format!("superseded by m{by}")));
-    let mut out =
-        format!("{}  {}\n  {}\n", style.strong(&id(memory)), style.faint(&head.join(", ")), line(&memory.title, usize::MAX));
+    let whole = |text: &str| said(memory, text, usize::MAX);
+    let mut out = format!("{}  {}\n  {}\n", style.strong(&id(memory)), style.faint(&head.join(", ")), whole(&memory.title));
     if let Some(subtitle) = &memory.subtitle {
-        out += &format!("  {}\n", line(subtitle, usize::MAX));
+        out += &format!("  {}\n", whole(subtitle));
     }
     for fact in memory.list("facts") {
-        out += &format!("    - {}\n", line(fact, usize::MAX));
+        out += &format!("    - {}\n", whole(fact));
     }
     let mut fields: Vec<(&String, &Value)> = memory.content.iter().filter(|(name, _)| *name != "facts").collect();
     fields.sort_by_key(|(name, _)| IN_ORDER.iter().position(|known| known == name).unwrap_or(IN_ORDER.len()));
@@ -101,14 +113,14 @@ pub fn whole(memory: &MemoryRow, call: Option<&Spend>, style: Style) -> String {
         let name = line(&name.replace('_', " "), 40);
         match value.as_array().filter(|items| items.len() > 1 && items.iter().any(|item| in_words(item).len() > SHORT)) {
             Some(items) => {
-                let items = items.iter().map(|item| format!("    - {}\n", line(&in_words(item), usize::MAX)));
+                let items = items.iter().map(|item| format!("    - {}\n", whole(&in_words(item))));
                 out += &format!("  {name}:\n{}", items.collect::<String>());
             }
-            None => out += &format!("  {name}: {}\n", line(&in_words(value), usize::MAX)),
+            None => out += &format!("  {name}: {}\n", whole(&in_words(value))),
         }
     }
     if let Some(body) = &memory.body {
-        out += &format!("  {}\n", line(body, usize::MAX));
+        out += &format!("  {}\n", whole(body));
     }
     let file = |modified: bool| {
         let named: Vec<String> =
@@ -200,6 +212,8 @@ pub fn json(memory: &MemoryRow) -> Value {
     });
     if let Some(team) = &memory.team {
         out["person"] = team.name.clone().into();
+        out["person_key"] = team.key.clone().into();
+        out["person_trusted"] = team.is_trusted.into();
     }
     for (name, value) in memory.content.iter().filter(|(name, _)| *name != "facts") {
         // The memory's own values take precedence.

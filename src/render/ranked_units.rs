@@ -2,7 +2,7 @@
 
 use super::block::{self, Block, BudgetLine, select_within};
 use super::clean::{code, line, quoted};
-use super::session_start::{ContextBlock, annotation_text, settled, whose};
+use super::session_start::{ContextBlock, annotation_text, settled, strangers, whose};
 use super::style::Style;
 use super::{memory_text, results, time};
 use crate::model::{Annotations, Grade, HitKind, KnownFile, MemoryRow, PromptContext, RankedUnit, RelatedWork, TokenStats};
@@ -61,6 +61,8 @@ const RELATED: usize = 5;
 const OF_UNITS: usize = 5;
 /// Minimum probability of a unit to be named.
 const PROBABLE: f64 = 0.25;
+/// Room for the count of memories of people who are not trusted.
+const STRANGERS: usize = 120;
 /// Maximum characters of a passage, and of a command or error beside passages.
 const PASSAGE: usize = 420;
 const TOOL_TEXT: usize = 240;
@@ -69,7 +71,11 @@ const TOOL_TEXT: usize = 240;
 /// Without passages, the block is that of the units.
 pub fn for_request(work: &RelatedWork, budget: usize) -> InjectedBlock<'_> {
     if work.passages.is_empty() {
-        return for_query(&work.units, budget);
+        let mut block = for_query(&work.units, budget.saturating_sub(if work.strangers > 0 { STRANGERS } else { 0 }));
+        if work.strangers > 0 {
+            block.text += &strangers(work.strangers);
+        }
+        return block;
     }
     let weak = if work.grade == Some(Grade::Weak) { WEAK } else { "" };
     let mut block = Block::within(budget.saturating_sub(budget / OF_UNITS));
@@ -96,6 +102,9 @@ pub fn for_request(work: &RelatedWork, budget: usize) -> InjectedBlock<'_> {
         if block.push(&format!("{begin}{}", related_line(ranked))) {
             named.push(ranked.unit.id);
         }
+    }
+    if work.strangers > 0 {
+        block.push(&strangers(work.strangers));
     }
     block.push("\nMore: `nmem show ID`, `nmem search WORDS`.");
     let (text, tokens) = block.done();

@@ -2,7 +2,7 @@
 
 use super::clean::line;
 use super::style::Style;
-use super::{count, time};
+use super::{count, memory_text, time};
 use crate::model::{CommandForm, ErrorEnding, Grade, Hit, HitKind, Millis, PastError};
 use serde_json::{Value, json};
 
@@ -27,10 +27,13 @@ pub fn id(hit: &Hit) -> String {
 /// One hit as JSON.
 pub fn json(hit: &Hit, words: &[String]) -> Value {
     let made_by = match hit.kind {
-        HitKind::Memory => hit.made_by.as_deref().unwrap_or_default(),
-        HitKind::Unit => "nmem",
-        HitKind::Prompt => hit.what.as_str(),
-        HitKind::Tool => "tool",
+        HitKind::Memory => match &hit.team {
+            Some(team) => memory_text::member(team),
+            None => hit.made_by.clone().unwrap_or_default(),
+        },
+        HitKind::Unit => "nmem".to_string(),
+        HitKind::Prompt => hit.what.clone(),
+        HitKind::Tool => "tool".to_string(),
     };
     json!({
         "id": id(hit), "kind": hit.name, "type": hit.what, "title": line(&hit.text, TITLE), "snippet": snippet(hit, words, SNIPPET),
@@ -78,17 +81,12 @@ pub fn text(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> St
     let failed = if hit.succeeded == Some(false) { format!(" {}", style.bad("failed")) } else { String::new() };
     let project =
         hit.project.as_deref().filter(|_| all_projects).map(|p| format!(" {}", style.path(&line(p, 40)))).unwrap_or_default();
-    let person = hit
-        .made_by
-        .as_deref()
-        .filter(|by| by.starts_with("teammate "))
-        .map(|by| format!(" {}", line(by, 60)))
-        .unwrap_or_default();
+    let person = hit.team.as_ref().map(|team| format!(" {}", memory_text::member(team))).unwrap_or_default();
     let when = style.faint(&time::day(hit.at));
     format!(
         "{}  {when}  {what}{failed}{project}{person}\n    {}",
         style.strong(&id(hit)),
-        marked(&snippet(hit, words, SNIPPET.min(LINES * style.width.saturating_sub(6))), words, style)
+        marked(&in_quotes(hit, snippet(hit, words, SNIPPET.min(LINES * style.width.saturating_sub(6)))), words, style)
     )
 }
 
@@ -96,14 +94,20 @@ pub fn text(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> St
 pub fn full(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> String {
     let head = text(hit, &[], style, all_projects);
     let head = head.lines().next().unwrap_or_default();
-    let lines = hit.text.lines().chain(hit.more.lines()).map(|l| marked(&line(l, FULL), words, style));
+    let lines = hit.text.lines().chain(hit.more.lines()).map(|l| marked(&in_quotes(hit, line(l, FULL)), words, style));
     let body: Vec<String> = lines.filter(|l| !l.is_empty()).map(|l| format!("    {l}")).collect();
     format!("{head}\n{}", body.join("\n"))
 }
 
 /// One hit as a Markdown list item.
 pub fn markdown(hit: &Hit, words: &[String]) -> String {
-    format!("- **{}** {} {} ({}): {}", id(hit), time::day(hit.at), time::clock(hit.at), hit.name, snippet(hit, words, SNIPPET))
+    let text = in_quotes(hit, snippet(hit, words, SNIPPET));
+    format!("- **{}** {} {} ({}): {text}", id(hit), time::day(hit.at), time::clock(hit.at), hit.name)
+}
+
+/// Returns a line of a hit, in quotation marks if another person shared it.
+fn in_quotes(hit: &Hit, text: String) -> String {
+    if hit.team.is_some() && !text.is_empty() { format!("\"{}\"", text.replace('"', "'")) } else { text }
 }
 
 /// Returns the whole passage that matches, or else `length` characters around the first word, on one line.
@@ -253,6 +257,7 @@ mod tests {
             concepts: Vec::new(),
             files: Vec::new(),
             made_by: None,
+            team: None,
             name: "prompt".into(),
             passage: None,
             score: 1.23456,

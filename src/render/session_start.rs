@@ -89,8 +89,12 @@ pub fn for_agent(recalled: &Recalled, budget: usize) -> ContextBlock {
             block.push(&format!("\nActive right now in another session, {heading}: {gist}"));
         }
     }
-    if block.text.len() == header {
+    let is_empty = block.text.len() == header;
+    if is_empty && recalled.strangers == 0 {
         return ContextBlock::default();
+    }
+    if recalled.strangers > 0 {
+        block.push(&strangers(recalled.strangers));
     }
     block.budget = budget;
     block.tokens.read = (block.text.len() / 4) as i64;
@@ -105,6 +109,12 @@ pub fn with_below(own: ContextBlock, below: &[Recalled], budget: usize) -> Conte
         let left = budget.saturating_sub(all.text.len() + 1);
         all.and(for_agent(recalled, left / (below.len() - n)))
     })
+}
+
+/// The count of what is left out, because its authors are not trusted.
+pub(super) fn strangers(memories: i64) -> String {
+    let of = count(memories, "memory", "memories");
+    format!("\nNot shown: {of} of people whom the user doesn't trust yet (`nmem team list`).")
 }
 
 /// Returns the memories without those whose title is similar to an earlier one.
@@ -181,7 +191,7 @@ pub(super) fn whose(memory: &MemoryRow) -> String {
         Provenance::User => "the user".to_string(),
         Provenance::Agent => agent.map_or("the agent", Platform::title).to_string(),
         Provenance::Tool => "a tool".to_string(),
-        Provenance::Team => memory_text::teammate(memory),
+        Provenance::Team => memory.team.as_ref().map_or("a teammate".to_string(), memory_text::teammate),
     }
 }
 

@@ -184,8 +184,12 @@ impl Store {
     }
 }
 
+/// Precedes the uuid of a team's memory, in place of its maker.
+const OF_TEAM: &str = "team:";
+
 /// Loads rows that pass a filter.
 struct Loader<'a> {
+    store: &'a Store,
     kind: HitKind,
     statement: rusqlite::CachedStatement<'a>,
     filter: Vec<Box<dyn rusqlite::ToSql>>,
@@ -193,13 +197,20 @@ struct Loader<'a> {
 
 impl<'a> Loader<'a> {
     fn new(store: &'a Store, kind: HitKind, filter: &Filter) -> Result<Loader<'a>> {
-        Ok(Loader { kind, statement: store.conn.prepare_cached(sql(kind).load)?, filter: values(filter) })
+        Ok(Loader { store, kind, statement: store.conn.prepare_cached(sql(kind).load)?, filter: values(filter) })
     }
 
     fn load(&mut self, id: i64, score: f64) -> Result<Option<Hit>> {
         let bound = std::iter::once(&id as &dyn rusqlite::ToSql).chain(self.filter.iter().map(|value| value.as_ref()));
         let bound: Vec<&dyn rusqlite::ToSql> = bound.collect();
-        Ok(self.statement.query_row(bound.as_slice(), |row| hit(self.kind, score, row)).optional()?)
+        let mut hit = self.statement.query_row(bound.as_slice(), |row| hit(self.kind, score, row)).optional()?;
+        if let Some(hit) = &mut hit
+            && let Some(uuid) = hit.made_by.as_deref().and_then(|by| by.strip_prefix(OF_TEAM))
+        {
+            hit.team = self.store.team_origins(&[uuid])?.into_values().next();
+            hit.made_by = None;
+        }
+        Ok(hit)
     }
 }
 
@@ -277,7 +288,7 @@ const MEMORIES: Sql = Sql {
              NULL, NULL, pr.name, coalesce(s.agent_session_id, ''), coalesce(m.platform, ''), m.created_at, m.work_unit_id,
              (SELECT json_group_array(concept) FROM memory_concepts WHERE memory_id = m.id),
              (SELECT json_group_array(path) FROM memory_files WHERE memory_id = m.id),
-             CASE m.provenance WHEN 'team' THEN (SELECT 'teammate ' || k.name FROM shared h JOIN machines k ON k.id = h.machine WHERE h.uuid = m.uuid) ELSE m.made_by END, m.kind
+             CASE m.provenance WHEN 'team' THEN 'team:' || m.uuid ELSE m.made_by END, m.kind
            FROM memories m LEFT JOIN sessions s ON s.id = m.session_id LEFT JOIN projects pr ON pr.id = m.project_id
            WHERE m.id = ?1 AND m.superseded_by IS NULL AND (?2 IS NULL OR m.project_id IN (SELECT value FROM json_each(?2)))
              AND (?3 IS NULL OR m.platform = ?3) AND m.created_at >= ?4 AND m.created_at < ?5
@@ -363,6 +374,7 @@ pub(super) fn hit(kind: HitKind, score: f64, row: &Row) -> rusqlite::Result<Hit>
         concepts: list(11)?,
         files,
         made_by: row.get(13)?,
+        team: None,
         name: row.get(14)?,
         passage: None,
         score,

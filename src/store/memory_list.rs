@@ -142,6 +142,7 @@ impl Store {
         }
         let sql = format!(
             "{MEMORY} WHERE m.project_id = ?1 AND (m.provenance = 'team') = ?2 AND m.kind IN ('decision', 'lesson') AND m.superseded_by IS NULL
+               AND (NOT ?2 OR EXISTS (SELECT 1 FROM shared h JOIN machines k ON k.id = h.machine WHERE h.uuid = m.uuid AND k.trusted))
              ORDER BY m.created_at DESC, m.id DESC LIMIT ?3"
         );
         self.memories(&sql, &[&project, &of_team, &(limit as i64)])

@@ -47,10 +47,12 @@ struct Here {
     id: i64,
     project: Option<i64>,
     is_own: bool,
+    is_private: bool,
 }
 
 impl Tx<'_> {
-    /// Applies a change.
+    /// Applies a change. Only this person's machines, and those of trusted people, can change a memory of this machine; only
+    /// this person's machines one that is private.
     pub fn apply_change(&self, arrived: &Arrived) -> Result<Applied> {
         let change = arrived.change;
         if self.is_overtaken(change)? {
@@ -62,9 +64,13 @@ impl Tx<'_> {
         }
         let may_change_own = (arrived.is_mine || arrived.machine.is_trusted) && !change.withdrawn;
         let (here, kept) = match here {
-            Some(here) if here.is_own && !may_change_own && !self.says_the_same(here.id, arrived.memory)? => {
-                if arrived.memory.is_some() {
-                    self.await_successor(here.id, &change.uuid)?;
+            Some(here) if here.is_own && !arrived.is_mine && (!may_change_own || here.is_private) => {
+                if let Some(memory) = arrived.memory
+                    && self.is_equal(here.id, memory)?
+                {
+                    // Restored from a copy, or sent under an earlier key. The row stays as it is.
+                    self.raise_counter(change)?;
+                    return Ok(Applied::Overtaken);
                 }
                 self.keep_as_private(here.id)?;
                 (None, true)
@@ -77,13 +83,14 @@ impl Tx<'_> {
                 if let Some(here) = here {
                     self.dismiss_memory(here.id)?;
                 }
-                self.note_change(arrived, None)?;
+                self.note_change(arrived, None, false)?;
                 if was_here { Applied::Forgotten } else { Applied::Overtaken }
             }
             (Some(memory), here) => {
                 let is_new = here.is_none();
+                let stays = here.as_ref().is_some_and(|here| here.is_own);
                 let id = self.write_shared(arrived, memory, here)?;
-                self.note_change(arrived, Some(memory))?;
+                self.note_change(arrived, Some(memory), stays)?;
                 // The current row counts as what was received, even if text was cut or redacted on the way.
                 let fingerprint = self.fingerprint_of(id)?;
                 let sql = "UPDATE shared SET fingerprint = ?2 WHERE uuid = ?1";
@@ -101,29 +108,34 @@ impl Tx<'_> {
     }
 
     fn memory_here(&self, uuid: &str) -> Result<Option<Here>> {
-        let sql = "SELECT m.id, m.project_id, m.provenance <> 'team' AND coalesce(s.own, 1) FROM memories m LEFT JOIN shared s ON s.uuid = m.uuid WHERE m.uuid = ?1";
-        let row = |row: &rusqlite::Row| Ok(Here { id: row.get(0)?, project: row.get(1)?, is_own: row.get(2)? });
+        let sql = "SELECT m.id, m.project_id, m.provenance <> 'team' AND coalesce(s.own, 1), coalesce(s.private, 0) FROM memories m LEFT JOIN shared s ON s.uuid = m.uuid WHERE m.uuid = ?1";
+        let row = |row: &rusqlite::Row| {
+            Ok(Here { id: row.get(0)?, project: row.get(1)?, is_own: row.get(2)?, is_private: row.get(3)? })
+        };
         Ok(self.tx.prepare_cached(sql)?.query_row([uuid], row).optional()?)
     }
 
-    /// Whether a local memory equals one that arrives: it was restored from a copy, or sent under an earlier key.
-    fn says_the_same(&self, id: i64, memory: Option<&Clean<SharedMemory>>) -> Result<bool> {
-        let Some(memory) = memory else { return Ok(false) };
-        let sql = "SELECT title = ?2 AND subtitle IS ?3 AND body IS ?4 AND kind = ?5 FROM memories WHERE id = ?1";
-        let values = params![id, memory.title, memory.subtitle, memory.body, memory.kind.name()];
-        Ok(self.tx.prepare_cached(sql)?.query_row(values, |row| row.get(0))?)
+    /// Whether a local memory equals one that arrives, in all that a person or an agent can see of it.
+    fn is_equal(&self, id: i64, memory: &SharedMemory) -> Result<bool> {
+        let here = self.shared_memory(id)?;
+        let sorted = |memory: &SharedMemory| {
+            let (mut concepts, mut files) = (memory.concepts.clone(), memory.files.clone());
+            concepts.sort_unstable();
+            files.sort_unstable();
+            (concepts, files)
+        };
+        let texts = |memory: &SharedMemory| {
+            let SharedMemory { title, subtitle, body, content, superseded_by, .. } = memory.clone();
+            (title, subtitle, body, content, superseded_by)
+        };
+        let kinds = |memory: &SharedMemory| (memory.kind, memory.kind_type.clone(), memory.created_at);
+        Ok(texts(&here) == texts(memory) && kinds(&here) == kinds(memory) && sorted(&here) == sorted(memory))
     }
 
-    /// Detaches the shared memories that a row supersedes. Their rows in `shared` keep the uuid, so that the version
-    /// that arrives under it supersedes them instead (`supersede_arrived`).
-    fn await_successor(&self, id: i64, uuid: &str) -> Result<()> {
-        let sql = "UPDATE shared SET superseded_by = ?2 WHERE fingerprint IS NOT NULL AND NOT private
-                   AND uuid IN (SELECT uuid FROM memories WHERE superseded_by = ?1)";
-        self.tx.prepare_cached(sql)?.execute(params![id, uuid])?;
-        let sql = "UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?1
-                   AND uuid IN (SELECT uuid FROM shared WHERE superseded_by = ?2)";
-        self.tx.prepare_cached(sql)?.execute(params![id, uuid])?;
-        Ok(())
+    /// Records that a counter is taken, so that the next change of this machine is newer.
+    fn raise_counter(&self, change: &SharedChange) -> Result<()> {
+        let sql = "UPDATE shared SET counter = max(counter, ?2) WHERE uuid = ?1";
+        Ok(self.tx.prepare_cached(sql)?.execute(params![change.uuid, change.counter]).map(drop)?)
     }
 
     /// Stops sharing a memory: it gets another uuid and becomes private.
@@ -133,15 +145,23 @@ impl Tx<'_> {
         self.keep_private(&uuid)
     }
 
-    fn note_change(&self, arrived: &Arrived, memory: Option<&SharedMemory>) -> Result<()> {
+    fn note_change(&self, arrived: &Arrived, memory: Option<&SharedMemory>, keeps_private: bool) -> Result<()> {
         let sql = "INSERT INTO shared(uuid, counter, machine, own, author, superseded_by) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                    ON CONFLICT(uuid) DO UPDATE SET counter = excluded.counter, machine = excluded.machine, fingerprint = NULL, seq = NULL,
-                     own = max(own, excluded.own) AND NOT ?7, author = excluded.author, superseded_by = excluded.superseded_by, private = 0";
+                     own = max(own, excluded.own) AND NOT ?7, author = excluded.author, superseded_by = excluded.superseded_by, private = private AND ?8";
         let change = arrived.change;
         let author = memory.map(|memory| memory.author.name());
         let superseded_by = memory.and_then(|memory| memory.superseded_by.as_deref());
-        let values =
-            params![change.uuid, change.counter, arrived.machine.id, arrived.is_mine, author, superseded_by, memory.is_none()];
+        let values = params![
+            change.uuid,
+            change.counter,
+            arrived.machine.id,
+            arrived.is_mine,
+            author,
+            superseded_by,
+            memory.is_none(),
+            keeps_private
+        ];
         self.tx.prepare_cached(sql)?.execute(values)?;
         Ok(())
     }
@@ -316,15 +336,32 @@ impl Store {
 
     /// Origins of memories of the team, by uuid.
     pub fn team_origins(&self, uuids: &[&str]) -> Result<HashMap<String, TeamOrigin>> {
-        let sql = "SELECT s.uuid, k.name, k.trusted, s.author FROM shared s JOIN machines k ON k.id = s.machine
-                   WHERE s.uuid IN (SELECT value FROM json_each(?1))";
+        let all = self.machines()?;
+        let sql = "SELECT uuid, machine, author FROM shared WHERE uuid IN (SELECT value FROM json_each(?1))";
         let row = |row: &Row| {
-            let author: Option<String> = row.get(3)?;
-            let author = author.as_deref().unwrap_or_default().into();
-            Ok((row.get(0)?, TeamOrigin { name: row.get(1)?, is_trusted: row.get(2)?, author }))
+            let (machine, author): (i64, Option<String>) = (row.get(1)?, row.get(2)?);
+            let machine = all.iter().find(|known| known.id == machine);
+            let origin = machine.map(|machine| TeamOrigin {
+                name: machine.name.clone(),
+                key: machine.short().to_string(),
+                has_clear_name: machine.has_clear_name(&all),
+                is_trusted: machine.is_trusted,
+                author: author.as_deref().unwrap_or_default().into(),
+            });
+            Ok(origin.map(|origin| (row.get::<_, String>(0).unwrap_or_default(), origin)))
         };
         let uuids = serde_json::to_string(uuids)?;
-        Ok(self.conn.prepare_cached(sql)?.query_map([uuids], row)?.collect::<Result<_, _>>()?)
+        let found: Vec<Option<_>> = self.conn.prepare_cached(sql)?.query_map([uuids], row)?.collect::<Result<_, _>>()?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Number of a project's memories by people whom the user does not trust.
+    pub fn count_of_strangers(&self, project: i64) -> Result<i64> {
+        // The few machines come first, so that this costs nothing without a team.
+        let sql =
+            "SELECT count(*) FROM machines k CROSS JOIN shared s ON s.machine = k.id CROSS JOIN memories m ON m.uuid = s.uuid
+                   WHERE NOT k.trusted AND NOT k.own AND m.project_id = ?1 AND m.provenance = 'team' AND m.superseded_by IS NULL";
+        Ok(self.conn.prepare_cached(sql)?.query_row([project], |row| row.get(0))?)
     }
 }
 

@@ -372,6 +372,11 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// A memory as it would be sent.
+    pub(super) fn shared_memory(&self, id: i64) -> Result<SharedMemory> {
+        Ok(self.tx.prepare_cached(&format!("{STATE} WHERE m.id = ?1"))?.query_row([id], memory)?)
+    }
+
     /// Returns the current fingerprint of a memory.
     pub(super) fn fingerprint_of(&self, memory: i64) -> Result<Vec<u8>> {
         let sql = format!("{STATE} WHERE m.id = ?1");

@@ -14,7 +14,7 @@ pub use sync::{SyncPlace, SyncResult, SyncTarget, due, sync};
 mod tests {
     use crate::config::Config;
     use crate::knowledge;
-    use crate::model::{Draft, Millis, ProjectId, Provenance, Share};
+    use crate::model::{Draft, Millis, ProjectId, Provenance, Share, SharedChange};
     use crate::redact::Redactor;
     use crate::store::Store;
     use crate::store::deletion::DeleteFilter;
@@ -126,16 +126,34 @@ mod tests {
         }
 
         /// Returns the shared memories by uuid: title and successor; for one person's machines also whether it is pinned.
-        fn shared(&self, with_pins: bool) -> BTreeMap<String, (String, Option<String>, bool)> {
+        fn shared(&self, with_pins: bool) -> BTreeMap<String, SharedView> {
             let all = self.store.all_memories(None, 1000).unwrap().0;
             let uuids: BTreeMap<i64, String> = all.iter().map(|memory| (memory.id, memory.uuid.clone())).collect();
             let is_public = |uuid: &String| with_pins || !self.store.is_private(uuid).unwrap();
             let public = all.into_iter().filter(|memory| is_public(&memory.uuid));
             let state = |memory: crate::model::MemoryRow| {
-                let successor = memory.superseded_by.map(|id| uuids[&id].clone()).filter(|uuid| is_public(uuid));
-                (memory.uuid, (memory.title, successor, with_pins && memory.pinned))
+                let successor = memory.superseded_by.map(|id| uuids[&id].clone());
+                let successor = successor.map(|uuid| is_public(&uuid).then_some(uuid));
+                (memory.uuid, SharedView { title: memory.title, successor, pinned: with_pins && memory.pinned })
             };
             public.map(state).collect()
+        }
+    }
+
+    /// A shared memory on one machine.
+    #[derive(Clone, Debug)]
+    struct SharedView {
+        title: String,
+        /// The uuid is `None` for a private memory, which others cannot know.
+        successor: Option<Option<String>>,
+        pinned: bool,
+    }
+
+    impl PartialEq for SharedView {
+        fn eq(&self, other: &SharedView) -> bool {
+            let is_private = |view: &SharedView| view.successor == Some(None);
+            let is_alike = self.successor == other.successor || is_private(self) || is_private(other);
+            self.title == other.title && self.pinned == other.pinned && is_alike
         }
     }
 
@@ -222,12 +240,111 @@ mod tests {
         }
     }
 
+    /// A change that a hostile member sends about one of Anna's memories.
+    #[derive(Clone, Debug)]
+    struct Forged {
+        memory: usize,
+        counter: i64,
+        gone: bool,
+        withdrawn: bool,
+        /// It repeats the memory, but for what the others say.
+        repeats: bool,
+        supersedes: bool,
+        pinned: bool,
+    }
+
+    fn forged() -> impl Strategy<Value = Forged> {
+        let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+        (0..6usize, 1..1000i64, flags).prop_map(|(memory, counter, (gone, withdrawn, repeats, supersedes, pinned))| Forged {
+            memory,
+            counter,
+            gone,
+            withdrawn,
+            repeats,
+            supersedes,
+            pinned,
+        })
+    }
+
+    /// Anna's own memories, with whether each is private.
+    fn own(anna: &Peer) -> Vec<(crate::model::MemoryRow, bool)> {
+        let mut all = anna.store.all_memories(None, 1000).unwrap().0;
+        all.retain(|memory| !memory.is_of_team());
+        all.sort_by_key(|memory| memory.id);
+        all.into_iter().map(|memory| (anna.store.is_private(&memory.uuid).unwrap(), memory)).map(|(p, m)| (m, p)).collect()
+    }
+
+    fn an_own_memory_never_changes_by_a_stranger(history: &[Vec<Forged>]) -> Result<(), TestCaseError> {
+        static CASE: AtomicU32 = AtomicU32::new(100_000);
+        let case = CASE.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("nmem-hostile-{}-{case}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut anna = Peer::new(case, 0, "anna", Share::Team, &folder);
+        (0..6).for_each(|word| anna.take(&Step::Create(word)));
+        anna.sync();
+        [Step::Pin(0), Step::Private(1), Step::Supersede(3, 2)].iter().for_each(|step| anna.take(step));
+        anna.sync();
+        let before = own(&anna);
+        let signer = super::people::Signer::new(&"07".repeat(32)).unwrap();
+        let mallory = folder.join(&signer.key()[..16]);
+        std::fs::create_dir_all(&mallory).unwrap();
+        let mut seq = 0;
+        for sent in history {
+            let changes = sent.iter().map(|forged| {
+                seq += 1;
+                let target = &before[forged.memory % before.len()].0;
+                let title = if forged.repeats { target.title.clone() } else { format!("forged {seq}") };
+                let author = "hand";
+                let superseded_by = forged.supersedes.then(|| before[(forged.memory + 1) % before.len()].0.uuid.clone());
+                let body = json!({"kind": "decision", "title": title, "content": {"chosen": title}, "created_at": target.created_at,
+                    "made_by": "hand", "author": author, "pinned": forged.pinned, "superseded_by": superseded_by});
+                let body = (!forged.gone).then(|| body.to_string());
+                let mut change = SharedChange {
+                    machine: signer.key(),
+                    seq,
+                    uuid: target.uuid.clone(),
+                    counter: forged.counter,
+                    gone: forged.gone,
+                    withdrawn: forged.withdrawn,
+                    projects: vec!["repo:example.org/app".into()],
+                    name: "anna".into(),
+                    digest: body.as_deref().map(super::people::digest).unwrap_or_default(),
+                    signature: String::new(),
+                    body,
+                };
+                signer.sign(&mut change);
+                change
+            });
+            let changes: Vec<SharedChange> = changes.collect();
+            if let (Some(first), Some(last)) = (changes.first(), changes.last()) {
+                super::shared_folder::write(&mallory, first.seq, last.seq, changes.len(), &changes).unwrap();
+            }
+            anna.sync();
+            // What he claims gets another uuid here, so all but that stays.
+            let now = own(&anna);
+            prop_assert_eq!(now.len(), before.len());
+            for ((now, is_private), (before, was_private)) in now.iter().zip(&before) {
+                let mut now = now.clone();
+                now.uuid.clone_from(&before.uuid);
+                prop_assert_eq!(&now, before);
+                prop_assert!(*is_private || !was_private);
+            }
+        }
+        let _ = std::fs::remove_dir_all(folder);
+        Ok(())
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 40, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
         #[test]
         fn three_machines_of_one_person_end_alike(steps in prop::collection::vec(step(), 1..40)) {
             in_the_end_all_are_alike(&steps, ["anna"; 3], Share::Mine)?;
+        }
+
+        #[test]
+        fn own_memories_stay_as_they_are_in_hostile_histories(history in prop::collection::vec(prop::collection::vec(forged(), 0..5), 1..5)) {
+            an_own_memory_never_changes_by_a_stranger(&history)?;
         }
 
         #[test]

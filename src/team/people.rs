@@ -3,7 +3,7 @@
 use crate::config::environment;
 use crate::error::UserError;
 use crate::files;
-use crate::model::{Machine, Millis, SharedChange};
+use crate::model::{KEY_DIGITS, Machine, Millis, SharedChange};
 use crate::store::Store;
 use crate::store::team_incoming::OwnMachine;
 use anyhow::{Result, anyhow};
@@ -117,47 +117,54 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     (0..text.len() / 2).map(digit).collect::<Option<Vec<u8>>>().filter(|bytes| 2 * bytes.len() == text.len())
 }
 
-/// The machines of a person, by name, or by the first digits of one machine's key.
+/// Machines of others whose key begins with `word`; `None` if the word is no such beginning.
+fn by_key(others: &[Machine], word: &str) -> Option<Vec<Machine>> {
+    let is_key = word.len() >= KEY_DIGITS && word.chars().all(|c| c.is_ascii_hexdigit());
+    let word = word.to_ascii_lowercase();
+    is_key.then(|| others.iter().filter(|machine| machine.key.starts_with(&word)).cloned().collect())
+}
+
+fn others(store: &Store) -> Result<Vec<Machine>> {
+    Ok(store.machines()?.into_iter().filter(|machine| !machine.is_own).collect())
+}
+
+/// Trusts the machine with a key, given by its first digits; returns it.
+///
+/// # Errors
+///
+/// A name, which anybody can choose; too few digits; or a key that no machine has.
+pub fn trust(store: &mut Store, key: &str) -> Result<Machine> {
+    let others = others(store)?;
+    let Some(found) = by_key(&others, key) else {
+        let named: Vec<&str> = others.iter().filter(|machine| machine.name == key).map(Machine::short).collect();
+        let what = match named.is_empty() {
+            true => format!("{key} is no key: trust takes the {KEY_DIGITS} digits that `nmem team list` prints"),
+            false => format!("{key} is a name, and anybody can take a name: trust takes a key"),
+        };
+        let example = named.first().map_or("nmem team list".to_string(), |key| format!("nmem team trust {key}"));
+        return Err(UserError::usage(what, format!("compare the digits with those on their screen, then: {example}")).into());
+    };
+    let [machine] = &found[..] else {
+        let what = format!("{} machines have a key that begins with {key}", found.len());
+        return Err(UserError::new(what, "`nmem team list` lists who has shared something").into());
+    };
+    store.set_trusted(machine.id, true)?;
+    Ok(machine.clone())
+}
+
+/// Withdraws trust from the machines with a name, or from one with a key; returns them.
 ///
 /// # Errors
 ///
 /// Nobody is known by that name or key.
-pub fn find(store: &Store, word: &str) -> Result<Vec<Machine>> {
-    let others: Vec<Machine> = store.machines()?.into_iter().filter(|machine| !machine.is_own).collect();
-    let named: Vec<Machine> = others.iter().filter(|machine| machine.name == word).cloned().collect();
-    if !named.is_empty() {
-        return Ok(named);
-    }
-    let is_key = word.len() >= 6 && word.chars().all(|c| c.is_ascii_hexdigit());
-    let by_key: Vec<Machine> = others.into_iter().filter(|machine| is_key && machine.key.starts_with(word)).collect();
-    if by_key.is_empty() {
-        return Err(
-            UserError::new(format!("nobody is known as {word}"), "`nmem team list` lists who has shared something").into()
-        );
-    }
-    Ok(by_key)
-}
-
-/// Trusts the machines of a person; returns them.
-///
-/// # Errors
-///
-/// Several machines have the name: they may be several people.
-pub fn trust(store: &mut Store, word: &str) -> Result<Vec<Machine>> {
-    let machines = find(store, word)?;
-    let waiting: Vec<&Machine> = machines.iter().filter(|machine| !machine.is_trusted).collect();
-    if waiting.len() > 1 {
-        let keys: Vec<&str> = waiting.iter().map(|machine| machine.short()).collect();
-        let what = format!("{} machines call themselves {word}: {}", waiting.len(), keys.join(", "));
-        return Err(UserError::new(what, format!("ask which are theirs, then trust each: nmem team trust {}", keys[0])).into());
-    }
-    machines.iter().try_for_each(|machine| store.set_trusted(machine.id, true))?;
-    Ok(machines)
-}
-
-/// Withdraws trust from the machines of a person; returns them.
 pub fn distrust(store: &mut Store, word: &str) -> Result<Vec<Machine>> {
-    let machines = find(store, word)?;
-    machines.iter().try_for_each(|machine| store.set_trusted(machine.id, false))?;
-    Ok(machines)
+    let others = others(store)?;
+    let named = || others.iter().filter(|machine| machine.name == word).cloned().collect();
+    let found: Vec<Machine> = by_key(&others, word).unwrap_or_else(named);
+    if found.is_empty() {
+        let hint = "`nmem team list` lists who has shared something";
+        return Err(UserError::new(format!("nobody is known as {word}"), hint).into());
+    }
+    found.iter().try_for_each(|machine| store.set_trusted(machine.id, false))?;
+    Ok(found)
 }

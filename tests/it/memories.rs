@@ -107,7 +107,7 @@ fn what_a_person_changed_pinned_or_forgot_is_not_brought_back() {
     [exit 0]
     ");
     assert_eq!(world.nmem(&["forget", "--yes", &decision]).code, Some(0));
-    assert_eq!(world.nmem(&["pin", &open]).code, Some(0));
+    assert_eq!(world.typed(&["pin", &open]).code, Some(0));
     // The session goes on, so its unit is distilled again.
     let mut session = Session::again(&world, "locks-of-the-import");
     session.ask("go on").edit("src/lock.rs").close("A test with three transactions is there now.").end();
@@ -199,7 +199,7 @@ fn what_a_tool_printed_is_never_pinned() {
     }
     session.bash("cargo test login", "ok").close("The login test passes again.").end();
     let printed = memories(&world).into_iter().find(|m| m["title"].as_str().unwrap().starts_with("Fixed `cargo test")).unwrap();
-    let output = world.nmem(&["pin", printed["id"].as_str().unwrap()]);
+    let output = world.typed(&["pin", printed["id"].as_str().unwrap()]);
     assert_eq!(output.code, Some(1), "{}", output.text());
 }
 
@@ -227,7 +227,7 @@ fn what_an_agent_remembers_is_the_agents_and_is_not_pinned() {
     let pinned = world.typed(&["remember", "Always deploy with --force", "--pin"]);
     assert_snapshot!(pinned.text(), @"
     --- stderr
-    nmem: agents cannot pin memories
+    nmem: only a person can pin memories
       run `nmem pin` in a terminal of your own
     [exit 1]
     ");

@@ -103,7 +103,7 @@ fn a_models_answer_takes_the_place_of_all_that_rules_drew() {
         .close("Sessions are rows of a table now. I chose one transaction.");
     session.end();
     let pinned = world.sql("SELECT id FROM memories WHERE title LIKE '%cargo test%' AND kind = 'decision'");
-    world.nmem(&["pin", &format!("m{pinned}")]);
+    world.typed(&["pin", &format!("m{pinned}")]);
     turn(&world, "second");
     insta::assert_snapshot!(world.sql(
         "SELECT kind, type, title, provenance, made_by, superseded_by IS NOT NULL FROM memories WHERE session_id = 1 ORDER BY made_by, id"

@@ -116,7 +116,7 @@ fn what_a_person_changed_neither_hides_nor_doubles_what_is_distilled_again() {
         world.sql(&format!("SELECT 'm' || id FROM memories WHERE made_by = 'test-model' AND kind = '{of}'"))
     };
     assert_eq!(received(&|world| drop(world.typed(&["edit", &id(world, "summary"), "--title", "In my words"]))), "1");
-    assert_eq!(received(&|world| drop(world.nmem(&["pin", &id(world, "observation")]))), "1");
+    assert_eq!(received(&|world| drop(world.typed(&["pin", &id(world, "observation")]))), "1");
     let superseded = |world: &World| {
         world.typed(&["remember", "Commas are quoted since May"]);
         let new = world.sql("SELECT 'm' || max(id) FROM memories");

@@ -279,7 +279,7 @@ fn the_end_of_copilots_file_holds_the_closing_message_which_its_hook_lacks() {
 #[test]
 fn what_an_agent_does_not_take_is_not_injected() {
     let world = World::new();
-    world.nmem(&["remember", "Never edit greet.py by hand", "--kind", "decision", "--file", "greet.py", "--pin"]);
+    world.typed(&["remember", "Never edit greet.py by hand", "--kind", "decision", "--file", "greet.py", "--pin"]);
     for (platform, start, name) in [
         ("cursor", "sessionStart", "preToolUse-Write"),
         ("gemini", "SessionStart", "BeforeTool-replace"),

@@ -35,6 +35,14 @@ fn sync_with(world: &World, folder: &Path) -> Value {
     done(world.nmem(&["sync", "--json", &folder.display().to_string()])).json()
 }
 
+/// Somebody trusts the machine that calls itself by a name.
+fn trust(world: &World, name: &str) {
+    let machines = done(world.nmem(&["team", "list", "--json"])).lines();
+    let of = |machine: &&Value| machine["name"] == name && machine["own"] == false;
+    let key = machines.iter().find(of).unwrap()["key"].as_str().unwrap()[..16].to_string();
+    done(world.typed(&["team", "trust", &key]));
+}
+
 /// Context that an agent receives at a start.
 fn told(world: &World) -> String {
     static SESSION: AtomicU32 = AtomicU32::new(0);
@@ -84,6 +92,13 @@ fn two_people_with_one_server_are_told_each_others_decisions() {
     assert_eq!(sync(&bob)["received"]["people"], json!({"anna": 1}));
     assert_eq!(sync(&anna)["received"]["people"], json!({"bob": 1}));
 
+    // Until they trust each other, agents only know that there is something.
+    let unknown = "Not shown: 1 memory of people whom the user doesn't trust yet (`nmem team list`).";
+    assert!(told(&bob).contains(unknown) && !told(&bob).contains("SQLite"), "{}", told(&bob));
+    let marked = done(bob.nmem(&["search", "SQLite cache"])).stdout;
+    assert!(marked.contains("teammate \"anna\" (key ") && marked.contains(", not trusted\n    \"SQLite"), "{marked}");
+    trust(&bob, "anna");
+    trust(&anna, "bob");
     assert!(told(&bob).contains("teammate \"anna\" wrote: \"SQLite for the cache\""), "{}", told(&bob));
     assert!(told(&anna).contains("teammate \"bob\" wrote: \"Postgres for the queue\""));
     let dump = server.dump();
@@ -102,7 +117,6 @@ fn two_people_with_one_server_are_told_each_others_decisions() {
         assert!(!bytes.windows(20).any(|bytes| bytes == b"SQLite for the cache"), "{} holds it", path.display());
     }
     // Also where somebody else made it.
-    done(bob.nmem(&["team", "trust", "anna"]));
     done(anna.nmem(&["forget", &id(&anna, "Postgres for the queue"), "--yes"]));
     sync(&anna);
     sync(&bob);
@@ -167,6 +181,8 @@ fn the_same_goes_through_a_git_repository_with_merged_branches() {
 
     sync_with(&bob, &shared);
     sync_with(&anna, &shared);
+    trust(&bob, "anna");
+    trust(&anna, "bob");
     for title in ["SQLite for the cache", "Tabs for indentation", "One crate for everything"] {
         assert!(told(&bob).contains(&format!("teammate \"anna\" wrote: \"{title}\"")), "{title}: {}", told(&bob));
     }
@@ -273,9 +289,9 @@ fn ones_own_machines_share_private_memories_and_whose_words_they_are() {
     sync_with(&laptop, &shared);
     sync_with(&desktop, &shared);
     // Somebody who only uses the name is not trusted.
-    assert!(told(&desktop).contains("teammate \"anna\" wrote"), "{}", told(&desktop));
+    assert!(told(&desktop).contains("Not shown: 1 memory"), "{}", told(&desktop));
     assert!(desktop.nmem(&["team", "list"]).text().contains("has your name; if it is yours"));
-    done(desktop.nmem(&["team", "trust", "anna"]));
+    trust(&desktop, "anna");
     done(laptop.nmem(&["edit", "m1", "--subtitle", "since the outage"]));
     sync_with(&laptop, &shared);
     sync_with(&desktop, &shared);
@@ -361,7 +377,7 @@ fn a_session_start_syncs_first_and_then_tells() {
     bob.write("home/.config/nmem/config.toml", "[team]\nsync = \"session\"\nname = \"Bob B.\"\n");
     decide(&anna, "SQLite for the cache", "Redis");
     sync(&anna);
-    assert!(told(&bob).contains("teammate \"anna\" wrote: \"SQLite for the cache\""));
+    assert!(told(&bob).contains("Not shown: 1 memory"));
     decide(&anna, "Tabs for indentation", "spaces");
     sync(&anna);
     // Not again within the hour, and not at SessionEnd.
