@@ -1,15 +1,25 @@
 //! Finds values assigned to the name of a secret, in headers, assignments and calls.
 
-use super::forms::{self, Form, Value, nearby};
-use super::names::{Name, NameKind, TELLING, is_last, name_at};
+use super::families::Body;
+use super::forms::{self, Form, Value};
+use super::names::{Name, NameKind, TELLING, is_last};
 use super::values::{
-    LOOKED_AT, Span, boundary, is_hex_number, is_reference, is_short_random, is_strong_short, is_variable, is_words,
-    looks_chosen, looks_random, looks_set, run, starts_with_folded,
+    LOOKED_AT, Span, begins, boundary, find, is_hex_number, is_no_code, is_reference, is_secret_string, is_short_random,
+    is_strong_short, is_variable, is_words, looks_chosen, looks_made, looks_random, looks_set, run, starts_with_folded,
 };
 
 /// Headers whose whole value is removed.
-pub const HEADERS: &[&str] =
-    &["authorization", "cookie", "x-api-key", "private-token", "document.cookie", "ocp-apim-subscription-key", "x-goog-api-key"];
+pub const HEADERS: &[&str] = &[
+    "authorization",
+    "cookie",
+    "x-api-key",
+    "private-token",
+    "document.cookie",
+    "ocp-apim-subscription-key",
+    "x-goog-api-key",
+    "x-hub-signature-256",
+    "x-hub-signature",
+];
 
 /// Matches `Authorization: …` up to the end of the line or of the quoted string. Prose about cookies has no `=`, and
 /// prose about authorization has no word with a digit.
@@ -75,14 +85,13 @@ fn known_scheme(value: &[u8]) -> bool {
 }
 
 /// Returns the value of a name that announces a secret.
-pub fn assignment(bytes: &[u8], at: usize) -> Option<Span> {
-    let name = name_at(bytes, at)?;
-    of_name(bytes, &name).or_else(|| nearby(bytes, &name))
-}
-
-fn of_name(bytes: &[u8], name: &Name) -> Option<Span> {
+pub fn of_name(bytes: &[u8], name: &Name) -> Option<Span> {
     let password = matches!(name.kind, NameKind::Password | NameKind::ShortPassword);
     let value = forms::value(bytes, name, password)?;
+    let telling = password || name.kind == NameKind::Secret && is_last(&bytes[name.start..name.end]);
+    if telling && let Some(value) = value.through_password(bytes, name) {
+        return Some(Span { start: value.start, end: boundary(bytes, value.end), family: "assigned-secret", guessless: false });
+    }
     let text = &bytes[value.start..value.end];
     let shell = value.form == Form::Shell;
     let quoted = value.is_quoted();
@@ -95,20 +104,27 @@ fn of_name(bytes: &[u8], name: &Name) -> Option<Span> {
         NameKind::Password => looks_chosen(text, shell, quoted) || looks_random(text),
         // `PASS: tests/x.rs` is what test runners print; `pass: 2` counts.
         NameKind::ShortPassword => {
-            (value.form != Form::Plain || own.len() > 4 || bytes.get(name.end) == Some(&b'='))
-                && looks_chosen(text, shell, quoted)
+            let equals = bytes.get(run(bytes, name.end, |b| b == b' ')) == Some(&b'=');
+            (value.form != Form::Plain || own.len() > 4 || equals) && looks_chosen(text, shell, quoted)
         }
         // `JWT_SECRET=s3cr3t!`, but not `TOKEN_URL=https://…`.
-        NameKind::Secret => looks_random(text) || is_last(own) && ((shell || quoted) && looks_set(text) || is_strong_short(text)),
+        NameKind::Secret => {
+            let set = (shell || quoted) && looks_set(text) || is_strong_short(text) || quoted && is_secret_string(text);
+            looks_random(text) || is_last(own) && set
+        }
         NameKind::Key => {
-            !is_words(text)
-                && (looks_random(text) || shell && looks_set(text) || quoted && is_short_random(text) || is_strong_short(text))
+            quoted && is_secret_string(text) && !is_words(text)
+                || !is_words(text)
+                    && (looks_random(text)
+                        || shell && looks_set(text)
+                        || quoted && is_short_random(text)
+                        || is_strong_short(text))
         }
     };
     let found = found && (value.form != Form::Neighbour || is_last(own) && (looks_random(text) || password || looks_set(text)));
     found.then(|| Span {
         start: value.start,
-        end: boundary(bytes, value.whole_end(bytes)),
+        end: boundary(bytes, value.joined_end(bytes, value.whole_end(bytes))),
         family: "assigned-secret",
         guessless: !password && text.len() >= 16,
     })
@@ -125,7 +141,10 @@ fn is_code(bytes: &[u8], own: &[u8], value: &Value, password: bool) -> bool {
             let same = ends_with(text, own) || ends_with(own, text);
             let is_type = next == Some(&b';') && bytes[..value.start].ends_with(b": ");
             let is_name = in_code && is_reference(text) && (!password || same || is_type);
-            text.starts_with(b"/*") || is_hex_number(text) || is_name
+            // `const KEY: Type = …`
+            let after = run(bytes, value.end, |b| b == b' ');
+            let is_typed = after > value.end && bytes.get(after) == Some(&b'=') && bytes[..value.start].ends_with(b": ");
+            text.starts_with(b"/*") || is_hex_number(text) || is_name || is_typed
         }
         Form::Neighbour => is_reference(text) && TELLING.iter().any(|word| ends_with(text, word.as_bytes())),
         _ => false,
@@ -146,6 +165,154 @@ pub fn user_and_password(bytes: &[u8], at: usize) -> Option<Span> {
         && looks_chosen(&near[start..end], false, true);
     found.then_some(Span { start, end, family: "assigned-secret", guessless: false })
 }
+
+/// Whether a value is an app password of Google: four times four letters.
+fn is_app_password(value: &[u8]) -> bool {
+    value.len() == 19 && value.split(|b| *b == b' ').all(|part| part.len() == 4 && part.iter().all(u8::is_ascii_lowercase))
+}
+
+/// Calls that take a password or a key without a name.
+/// A common word at the beginning is left out.
+pub const CALLS: [&str; 25] = [
+    "hmac.new(",
+    "Wallet(",
+    "tConnection(",
+    "nnect(",
+    "asicAuth(",
+    "ureString ",
+    "sym_encrypt(",
+    "sym_decrypt(",
+    "rver.login(",
+    "smtp.login(",
+    "PDO(",
+    "WiFi.begin(",
+    "sp_addlogin ",
+    "jwt.sign(",
+    "jwt.verify(",
+    "jwt.encode(",
+    "jwt.decode(",
+    "ripe(",
+    "nAI(",
+    "thropic(",
+    "Octokit(",
+    "egramBot(",
+    "Fernet(",
+    "ldap_bind(",
+    "teHmac(",
+];
+
+/// Returns the strings in a call that can only be secrets; `at` is the start of the call.
+pub fn in_call(bytes: &[u8], at: usize) -> Vec<Span> {
+    let Some(call) = CALLS.iter().find(|call| begins(&bytes[at..], call)) else { return Vec::new() };
+    let near = &bytes[..bytes.len().min(at + 256)];
+    let end = run(near, at + call.len(), |b| b != b'\n' && b != b';');
+    let is_quote = |b: u8| matches!(b, b'"' | b'\'' | b'`');
+    let (mut found, mut from) = (Vec::new(), at + call.len());
+    loop {
+        let quote = run(&near[..end], from, |b| !is_quote(b));
+        if quote >= end {
+            return found;
+        }
+        let close = run(&near[..end], quote + 1, |b| b != near[quote]);
+        let escaped = close > quote + 1 && near[close - 1] == b'\\';
+        let value = &near[quote + 1..close - usize::from(escaped)];
+        if close < end && (is_secret_string(value) || is_app_password(value)) && !is_path(value) {
+            found.push(Span { start: quote + 1, end: quote + 1 + value.len(), family: "assigned-secret", guessless: false });
+        }
+        from = close + 1;
+    }
+}
+
+/// Returns secrets that their surroundings tell: a masked value of a workflow, a line of `.pgpass` or of a file of cookies, an
+/// account key of Azure, a code of OAuth, what `expect` types.
+pub fn in_place(bytes: &[u8], at: usize) -> Option<Span> {
+    let rest = &bytes[at..];
+    if !PLACES.iter().any(|place| begins(rest, place)) {
+        return None;
+    }
+    let found = |start, end| Some(Span { start, end, family: "assigned-secret", guessless: false });
+    let line = |from: usize| run(bytes, from, |b| !matches!(b, b'\n' | b'\r' | b'"'));
+    if rest.starts_with(b"::add-mask::") {
+        let start = at + 12;
+        let end = line(start);
+        return if end > start && !is_variable(&bytes[start..end]) { found(start, end) } else { None };
+    }
+    if rest.starts_with(b":5432:") || rest.starts_with(b":6432:") || rest.starts_with(b"*:*:*:") || rest.starts_with(b":*:*:") {
+        let before = forms::line_before(bytes, at).rsplit(|b| *b == b'"').next().unwrap_or_default();
+        let whole = [before, &bytes[at..line(at)]].concat();
+        let fields: Vec<&[u8]> = whole.splitn(5, |b| *b == b':').collect();
+        let [host, port, _, user, password] = fields[..] else { return None };
+        let is_line = !host.contains(&b' ') && (port == b"*" || port.iter().all(u8::is_ascii_digit)) && !user.contains(&b' ');
+        let end = line(at);
+        return if is_line && password.len() >= 4 && !password.contains(&b' ') { found(end - password.len(), end) } else { None };
+    }
+    if rest.starts_with(b"\tTRUE\t") || rest.starts_with(b"\tFALSE\t") {
+        let end = line(at);
+        let value = bytes[at..end].rsplit(|b| *b == b'\t').next().unwrap_or_default();
+        let is_row = bytes[at..end].iter().filter(|b| **b == b'\t').count() == 6;
+        return if is_row && looks_random(value) { found(end - value.len(), end) } else { None };
+    }
+    if rest.starts_with(b"==\"") {
+        let start = at - bytes[..at].iter().rev().take(90).take_while(|b| Body::Base64.has(**b)).count();
+        let around = &bytes[start.saturating_sub(160)..start];
+        let is_account =
+            at - start == 86 && around.ends_with(b"\"") && (find(around, b"key").is_some() || find(around, b"Key").is_some());
+        return if is_account { found(start, at + 2) } else { None };
+    }
+    if rest.starts_with(b"code=") && at > 0 && matches!(bytes[at - 1], b'&' | b'?') {
+        let end = run(bytes, at + 5, |b| Body::Token68.has(b) && b != b'=');
+        return if end - at >= 25 && looks_random(&bytes[at + 5..end]) { found(at + 5, end) } else { None };
+    }
+    if PRINTERS.iter().any(|command| begins(rest, command)) {
+        let before = forms::line_before(bytes, at).trim_ascii();
+        let next = run(bytes, line(at), |b| matches!(b, b'\n' | b'\r'));
+        let end = run(&bytes[..bytes.len().min(next + 200)], next, |b| !b.is_ascii_whitespace());
+        let value = &bytes[next..end];
+        let is_alone = bytes.get(end).is_none_or(|b| matches!(b, b'\n' | b'\r'));
+        let is_made = looks_made(value) || is_no_code(value) || value.len() >= 16 && looks_random(value);
+        return if (before.is_empty() || before.ends_with(b"$")) && is_alone && is_made { found(next, end) } else { None };
+    }
+    if rest.starts_with(b"send \"") {
+        let end = run(&bytes[..bytes.len().min(at + 80)], at + 6, |b| !matches!(b, b'\\' | b'"' | b'\r' | b'\n'));
+        return if looks_made(&bytes[at + 6..end]) { found(at + 6, end) } else { None };
+    }
+    None
+}
+
+/// Commands that print a secret on the next line.
+const PRINTERS: [&str; 9] = [
+    "pwgen ",
+    "openssl rand ",
+    "pass show ",
+    "bw get ",
+    "lpass show ",
+    "op read ",
+    "gopass show ",
+    "apg ",
+    "aws secretsmanager get-random",
+];
+
+/// Literals at which [`in_place`] looks.
+pub const PLACES: [&str; 18] = [
+    "::add-mask::",
+    ":5432:",
+    ":6432:",
+    "*:*:*:",
+    ":*:*:",
+    "\tTRUE\t",
+    "\tFALSE\t",
+    "==\"",
+    "code=",
+    "send \"",
+    "pwgen ",
+    "openssl rand ",
+    "pass show ",
+    "bw get ",
+    "lpass show ",
+    "op read ",
+    "gopass show ",
+    "aws secretsmanager get-random",
+];
 
 fn is_path(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'/' | b'~' | b'.'))

@@ -1,9 +1,9 @@
 //! Forms in which a value follows its name: assignments, JSON, XML, calls, prose, and on the lines nearby.
 
 use super::families::Body;
-use super::names::{Name, is_last};
+use super::names::Name;
 use super::values::{
-    LOOKED_AT, Span, changes_often, is_random_letters, is_reference, is_strong_short, is_words, looks_random, looks_set, run,
+    LOOKED_AT, Span, changes_often, find, has_marks, is_mixed_case, is_no_code, is_variable, is_words, looks_random, run,
     starts_with_folded,
 };
 
@@ -81,6 +81,48 @@ impl Value {
         bytes.len()
     }
 
+    /// Extends the value to the end of its word, if that is a password with marks: what ends a value in code belongs to it.
+    pub fn through_password(mut self, bytes: &[u8], name: &Name) -> Option<Value> {
+        if self.quote.is_some() {
+            return None;
+        }
+        let before = line_before(bytes, name.start);
+        let outer = before.last().copied().filter(|b| matches!(b, b'"' | b'\'' | b'`'));
+        let is_option = bytes[name.start] == b'-';
+        let near = &bytes[..bytes.len().min(self.start + LOOKED_AT)];
+        let word_end = run(near, self.start, |b| !b.is_ascii_whitespace());
+        let end = run(near, self.start, |b| !b.is_ascii_whitespace() && b != b'\\' && b != b'`' && Some(b) != outer);
+        // In JSON, what closes the string and its object follows.
+        let closing = bytes[self.start..end].iter().rposition(|b| !matches!(b, b'}' | b']' | b')' | b',' | b'"'));
+        let closing = self.start + closing.map_or(0, |i| i + 1);
+        let is_closed = bytes.get(closing) == Some(&b'"');
+        // A line of a configuration file is a name and a value.
+        let is_line = bytes.get(word_end).is_none_or(|b| matches!(b, b'\n' | b'\r')) && begins_line(before);
+        let is_whole = (is_line || is_option) && outer.is_none() && !is_closed;
+        let end = if is_closed { closing } else { end };
+        let word = &bytes[self.start..if is_whole { word_end } else { end }];
+        // A connection string goes on with the next name.
+        let next = word.iter().enumerate().filter(|(_, b)| **b == b';').find(|(at, _)| {
+            let end = run(word, at + 1, |b| b.is_ascii_alphabetic());
+            end > at + 2 && word.get(end) == Some(&b'=')
+        });
+        let word = next.map_or(word, |(at, _)| &word[..at]);
+        let trimmed = word.strip_suffix(b",").or(word.strip_suffix(b";")).or(word.strip_suffix(b"\"")).unwrap_or(word);
+        let is_password = |word: &[u8]| match is_whole {
+            true => is_no_code(word) && (word == trimmed || is_no_code(trimmed)),
+            false => !word.contains(&b'"') && has_marks(word),
+        };
+        let word = if is_whole && !is_no_code(word) || !is_whole { trimmed } else { word };
+        self.end = self.start + word.len();
+        let is_longer = !word.iter().all(|b| Body::Token68.has(*b)) && !is_variable(word);
+        (is_longer && is_password(word)).then_some(self)
+    }
+
+    /// Returns the end of the value with what is joined to it.
+    pub fn joined_end(&self, bytes: &[u8], end: usize) -> usize {
+        joined_end(bytes, end, self.quote)
+    }
+
     /// Extends the value over `&`, `;` and `)` within a word; in an assignment of a shell or an `.env` file they belong
     /// to it.
     fn through_marks(mut self, bytes: &[u8]) -> Value {
@@ -94,6 +136,48 @@ impl Value {
         }
         self
     }
+}
+
+/// Whether what is before a name on its line is the beginning of a line in a configuration file.
+fn begins_line(before: &[u8]) -> bool {
+    let before = before.trim_ascii_start();
+    let before = before.strip_prefix(b"export ").or(before.strip_prefix(b"- ")).unwrap_or(before);
+    before.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b':' | b'/'))
+}
+
+/// Returns the end of a value with the strings that are joined to it: the next ones in quotes, and the next lines of a value
+/// that is wrapped.
+pub fn joined_end(bytes: &[u8], mut end: usize, quote: Option<u8>) -> usize {
+    loop {
+        let near = &bytes[..bytes.len().min(end + 96)];
+        let next = match quote {
+            Some(quote @ (b'"' | b'\'' | b'`')) if near.get(end) == Some(&quote) => {
+                let at = run(near, end + 1, |b| b.is_ascii_whitespace() || matches!(b, b'+' | b'.' | b'&' | b'\\'));
+                if at == end + 1 || near.get(at) != Some(&quote) { None } else { Some(at + 1) }
+            }
+            _ => wrapped(near, end),
+        };
+        let Some(next) = next else { return end };
+        let far = &bytes[..bytes.len().min(next + LOOKED_AT)];
+        let stop = run(far, next, |b| Body::Token68.has(b));
+        let closes = quote.is_none_or(|quote| matches!(far.get(stop), Some(b'\\' | b'\n')) || far.get(stop) == Some(&quote));
+        if !closes
+            || stop - next < 12
+            || !(looks_random(&bytes[next..stop]) || is_mixed_case(&bytes[next..stop]))
+            || is_words(&bytes[next..stop])
+        {
+            return end;
+        }
+        end = stop;
+    }
+}
+
+/// Returns the start of the next line of a wrapped value: after a backslash, or after the `=` of quoted-printable text.
+fn wrapped(near: &[u8], end: usize) -> Option<usize> {
+    let mark = run(near, end, |b| matches!(b, b'\\' | b'='));
+    let is_marked = mark > end || end > 0 && near[end - 1] == b'=';
+    let next = run(near, mark, |b| matches!(b, b'\n' | b'\r' | b' '));
+    (is_marked && near.get(mark).is_some_and(|b| matches!(b, b'\n' | b'\r'))).then_some(next)
 }
 
 /// A position in a text that moves forward.
@@ -171,10 +255,13 @@ fn spaced(bytes: &[u8], name: &Name, password: bool) -> Option<Value> {
         return None;
     }
     let from = run(bytes, name.end, |b| matches!(b, b' ' | b'\t'));
+    let from = if bytes[from..].starts_with(b"\\\n") { run(bytes, from + 2, |b| matches!(b, b' ' | b'\t')) } else { from };
     let quote = bytes.get(from).copied().filter(|b| matches!(b, b'"' | b'\''));
     let line = line_before(bytes, name.start);
     let own = &bytes[name.start..name.end];
-    let is_option = own.starts_with(b"--") || own.starts_with(b"-") && own.len() > 4 && own[1..].iter().all(|b| *b != b'-');
+    let is_assigned = matches!(bytes.get(from), Some(b'=' | b':'));
+    let is_option =
+        !is_assigned && own.starts_with(b"--") || own.starts_with(b"-") && own.len() > 4 && own[1..].iter().all(|b| *b != b'-');
     let setters = [
         "configure set ",
         "ENV ",
@@ -188,10 +275,11 @@ fn spaced(bytes: &[u8], name: &Name, password: bool) -> Option<Value> {
         "secrets set ",
     ];
     let set = setters.iter().any(|setter| ends_with_folded(line, setter)) || ends_with_folded(line, "#define ");
+    let set = set || find(line, b"nmcli ").is_some() || find(line, b" config set ").is_some() && own.starts_with(b"_auth");
     let netrc = password && is_netrc(line);
     let config = own.eq_ignore_ascii_case(b"requirepass") || own.eq_ignore_ascii_case(b"masterauth");
     // Redis, at the start of a line.
-    let config = config || own == b"AUTH" && line.is_empty();
+    let config = config || own == b"AUTH" && (line.is_empty() || line.ends_with(b"\""));
     let sql = password && quote.is_some() && own.len() > 4;
     if !(is_option || set || netrc || config || sql) || bytes.get(from) == Some(&b'-') {
         return None;
@@ -206,6 +294,7 @@ fn spaced(bytes: &[u8], name: &Name, password: bool) -> Option<Value> {
 
 /// Whether a line is `machine host login user` or a part of it: pairs of a keyword and a value.
 fn is_netrc(line: &[u8]) -> bool {
+    let line = line.rsplit(|b| *b == b'"').next().unwrap_or(line);
     let words: Vec<&[u8]> = line.split(|b| b.is_ascii_whitespace()).filter(|word| !word.is_empty()).collect();
     let words = if words.first() == Some(&&b"default"[..]) { &words[1..] } else { &words[..] };
     words.len().is_multiple_of(2)
@@ -243,6 +332,31 @@ fn assigned(cursor: &mut Cursor, name: &Name) -> Option<Value> {
     let in_string = matches!(bytes.get(closing), Some(b'"' | b'\'' | b'`'));
     cursor.skip(b"\"'`\\ \t]");
     cursor.eat("%22");
+    // `AWS Secret Access Key [None]: …`, `Unseal Key 1: …`
+    let begun = cursor.at;
+    let default = cursor.skip(b"[") && {
+        cursor.at = run(bytes, cursor.at, |b| b.is_ascii_alphanumeric() || b == b'*').min(cursor.at + 24);
+        cursor.skip(b"]")
+    };
+    let numbered = !default && cursor.skip(b"0123456789");
+    if !(default || numbered) || !matches!(cursor.peek(), Some(b':')) {
+        cursor.at = begun;
+    }
+    // Markdown: `**Password:** …`.
+    let begun = cursor.at;
+    if cursor.eat(":**") || cursor.eat("**:") || cursor.eat(":__") {
+        cursor.skip(b" ");
+        return Some(match cursor.quote() {
+            Some(quote) => quoted(bytes, cursor.at, quote, Form::Quoted),
+            None => plain(bytes, cursor.at, Form::Plain),
+        });
+    }
+    cursor.at = begun;
+    // The colon of Chinese and Japanese.
+    if cursor.eat("：") {
+        cursor.skip(b" ");
+        return Some(plain(bytes, cursor.at, Form::Plain));
+    }
     if in_string && let Some(found) = neighbour(cursor, opening) {
         return Some(found);
     }
@@ -270,6 +384,13 @@ fn assigned(cursor: &mut Cursor, name: &Name) -> Option<Value> {
     let equals = bytes[cursor.at - 1] == b'=';
     cursor.eat_any(&["%22", "%20", "+"]);
     cursor.skip(b" \t");
+    // A value on the next line, and a tag of YAML.
+    if cursor.eat("\\\n") {
+        cursor.skip(b" \t");
+    } else if colon && cursor.peek() == Some(b'!') {
+        let end = run(bytes, cursor.at, |b| b == b'!' || b.is_ascii_alphabetic());
+        cursor.at = if bytes.get(end) == Some(&b' ') { end + 1 } else { cursor.at };
+    }
     // `getpass('Password: ')`: the quote ends a string that began before the name.
     let ends_string = |quote: u8| !bytes[name.end..separator].contains(&quote) && opening == Some(quote);
     let begun = cursor.at;
@@ -378,7 +499,7 @@ fn plain(bytes: &[u8], start: usize, form: Form) -> Value {
 }
 
 /// Returns the line before a position, at most 200 bytes of it.
-fn line_before(bytes: &[u8], at: usize) -> &[u8] {
+pub fn line_before(bytes: &[u8], at: usize) -> &[u8] {
     let far = at.saturating_sub(200);
     let start = bytes[far..at].iter().rposition(|b| *b == b'\n').map_or(far, |i| far + i + 1);
     &bytes[start..at]
@@ -498,127 +619,4 @@ pub fn numbered(bytes: &[u8], at: usize) -> Option<Span> {
         family: "discord-token",
         guessless: true,
     })
-}
-
-/// Bytes after a name that are searched for a value.
-const NEAR: usize = 96;
-/// Length of a value that can only be a secret, in characters.
-const LENGTH: std::ops::RangeInclusive<usize> = 20..=128;
-
-/// Returns the value near a name; called if the name's own forms gave none.
-pub fn nearby(bytes: &[u8], name: &Name) -> Option<Span> {
-    let near = &bytes[..bytes.len().min(name.end + NEAR)];
-    let in_value = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-    let mut at = run(near, name.end, in_value);
-    let at_end = is_last(&bytes[name.start..name.end]);
-    if let Some(span) = at_end.then(|| declared(near, name.end).or_else(|| said(near, name.end))).flatten() {
-        return Some(span);
-    }
-    if let Some(span) = quoted_on_line(near, at) {
-        return Some(span);
-    }
-    while at < near.len() {
-        let start = run(near, at, |b| !b.is_ascii_alphanumeric());
-        let end = run(bytes, start, in_value);
-        if stands_alone(bytes, start, end) && is_issued(&bytes[start..end]) {
-            return Some(Span { start, end, family: "assigned-secret", guessless: true });
-        }
-        at = end.max(start + 1);
-    }
-    None
-}
-
-/// Returns a random value in the first quotes after a name, with only code in between: `char api_key[] = "…"`,
-/// `{ get; set; } = "…"`, `setToken("…")`, `(setq token "…")`, `variable "db_key" {⏎  default = "…"`.
-fn declared(near: &[u8], from: usize) -> Option<Span> {
-    let from = run(near, from, |b| matches!(b, b'"' | b'\''));
-    let quote = run(near, from, |b| !matches!(b, b'"' | b'\'' | b'`'));
-    let between = near.get(from..quote).filter(|between| between.len() <= 48)?;
-    let line_ends = between.contains(&b'\n') && !between.trim_ascii_end().ends_with(b"default =");
-    let compared = between.windows(2).any(|two| matches!(two, b"==" | b"!="));
-    let end = run(near, quote + 1, |b| Some(&b) != near.get(quote) && b != b'\n');
-    let value = near.get(quote + 1..end)?;
-    let found = !line_ends && !compared && !between.contains(&b',') && near.get(end) == near.get(quote);
-    (found && looks_random(value) && !is_words(value)).then_some(Span {
-        start: quote + 1,
-        end,
-        family: "assigned-secret",
-        guessless: value.len() >= 16,
-    })
-}
-
-/// Returns a value given in prose: `the db password is … for staging`.
-fn said(near: &[u8], from: usize) -> Option<Span> {
-    let behind = near.get(from..)?;
-    let start = from + [&b" is: "[..], b" is "].iter().find(|verb| behind.starts_with(verb))?.len();
-    let end = run(near, start, |b| !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b',' | b')'));
-    let value = &near[start..end];
-    let value = value.strip_suffix(b".").unwrap_or(value);
-    let found = looks_set(value) || is_strong_short(value) || looks_random(value);
-    (found && !is_words(value)).then_some(Span { start, end: start + value.len(), family: "assigned-secret", guessless: false })
-}
-
-/// Returns a strong value in quotes on the name's line: `setPassword("…")`, `if password == "…"`,
-/// `ENV.fetch('PW', '…')`.
-fn quoted_on_line(near: &[u8], from: usize) -> Option<Span> {
-    let line = &near[..run(near, from, |b| b != b'\n')];
-    let is_quote = |b: u8| matches!(b, b'"' | b'\'' | b'`');
-    let mut at = run(line, from, |b| !is_quote(b));
-    while at < line.len() {
-        let start = at + 1;
-        let end = run(line, start, |b| b != line[at]);
-        if end < line.len() && is_strong_short(&line[start..end]) {
-            return Some(Span { start, end, family: "assigned-secret", guessless: false });
-        }
-        // Where quotes are not paired, the closing quote may open the next string.
-        at = run(line, start, |b| !is_quote(b));
-    }
-    None
-}
-
-/// Whether a value is not part of a path, of base64 or of a name.
-fn stands_alone(bytes: &[u8], start: usize, end: usize) -> bool {
-    let in_other = |b: Option<&u8>| b.is_some_and(|b| matches!(b, b'/' | b'+' | b'.' | b'$' | b'#' | b'@' | b'\\' | b'%'));
-    !in_other(start.checked_sub(1).map(|i| &bytes[i])) && !in_other(bytes.get(end)) && bytes.get(end) != Some(&b'(')
-}
-
-/// Whether a value looks issued: upper case, lower case and digits alternate as in random text, or it is random
-/// letters.
-fn is_issued(value: &[u8]) -> bool {
-    let has = |class: fn(&u8) -> bool| value.iter().any(class);
-    let mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit) && changes_often(value);
-    LENGTH.contains(&value.len()) && (mixed && !is_words(value) && !is_reference(value) || is_random_letters(value))
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::redact::scan::scan;
-
-    #[test]
-    fn random_values_near_a_telling_name_are_found() {
-        for text in [
-            "client.setToken(\"9DUxl2wzmESR9Vm0avo7lbxSX2tRLOUe\")",
-            "Dim password As String = \"Wdc2Dy5u8PXGbsFgxD3FZMyXzR6rrlJM\"",
-            "api_key: str = Field(default=\"bot974DZpXMgUNs6jEUSf9UroEVuytrx\")",
-            "| user | password |\n|------|----------|\n| bob  | sy9THQNDnndIE1v0yhTlcFKMQ9TbLee6 |",
-            "poetry config pypi-token.pypi 2Y71Am8W9fiquaR7mlcKNGLxWHdnRfqD",
-            "password = os.getenv(\"P\") or \"4IbTw0FpKG1VZm3QBhxTuIYNgBZ5sJ7Z\"",
-            "var jwtSecret = []byte(\"GE3jPSvsto0lM6S9sT2SFHk7FH5bp7kg\")",
-        ] {
-            assert_eq!(scan(text).len(), 1, "{text}");
-        }
-    }
-
-    #[test]
-    fn names_hashes_and_paths_near_one_stay() {
-        for text in [
-            "token = tokenizer.getNextTokenFromBuffer2(input)",
-            "password_hash(\"MyVeryLongClassNameForTests2\")",
-            "key: sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==",
-            "the token cache was built from 8f14e45fceea167a5a36dedd4bea2543",
-            "token file at /home/me/AbCdEf12GhIjKl34MnOpQr56/x",
-        ] {
-            assert_eq!(scan(text), [], "{text}");
-        }
-    }
 }

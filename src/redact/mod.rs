@@ -3,15 +3,15 @@
 //!
 //! Read in this order: `scan` (one pass over a text), `families` (known keys and their shapes), `names` (names of
 //! secrets) and `forms` (ways to write a value with its name), `values` (spans and plausible values), `assigned`,
-//! `options` (passwords in command lines and addresses), `encoded` (base64), `path_only` (files whose content is never
-//! stored). No regex: compiling the families would cost half as much as a whole hook (ADR/0008). Only the user's own
+//! `nearby` (values in prose and tables), `options` (passwords in command lines and addresses), `path_only` (files whose
+//! content is never stored). No regex: compiling the families would cost half as much as a whole hook (ADR/0008). Only the user's own
 //! patterns are regexes.
 
 mod assigned;
-mod encoded;
 mod families;
 mod forms;
 mod names;
+mod nearby;
 mod options;
 mod path_only;
 mod scan;
@@ -44,7 +44,7 @@ impl<T> Deref for Clean<T> {
 }
 
 /// Version of the redaction rules. Raised whenever redaction can find more, so that older texts are checked again.
-pub const REDACTION_VERSION: i64 = 2;
+pub const REDACTION_VERSION: i64 = 3;
 
 /// Bytes at a window's inner edge that are scanned but never stored, so that a secret cut by the edge is not stored
 /// either. A 4096-bit RSA key in PEM has 3,300 bytes; for longer blocks the end line is enough

@@ -35,18 +35,19 @@ enum Place {
 }
 
 /// Sensitive words; a longer word comes before its own prefixes.
-const WORDS: [(&str, NameKind, Place); 41] = [
+const WORDS: [(&str, NameKind, Place); 100] = [
     ("password", NameKind::Password, Place::Anywhere),
     ("passwd", NameKind::Password, Place::Anywhere),
     ("passphrase", NameKind::Password, Place::Anywhere),
     ("passcode", NameKind::Password, Place::End),
-    ("passwort", NameKind::ShortPassword, Place::LastWord),
+    ("passwort", NameKind::Password, Place::LastWord),
+    ("passord", NameKind::Password, Place::LastWord),
     ("pass", NameKind::ShortPassword, Place::End),
     ("pwd", NameKind::Password, Place::Anywhere),
     ("pswd", NameKind::Password, Place::End),
-    ("pw", NameKind::ShortPassword, Place::LastWord),
+    ("pw", NameKind::ShortPassword, Place::End),
+    ("psw", NameKind::ShortPassword, Place::LastWord),
     ("sshpass", NameKind::Password, Place::Anywhere),
-    ("kennwort", NameKind::ShortPassword, Place::LastWord),
     ("identified by", NameKind::Password, Place::Anywhere),
     ("requirepass", NameKind::Password, Place::Anywhere),
     ("masterauth", NameKind::Password, Place::Anywhere),
@@ -72,6 +73,65 @@ const WORDS: [(&str, NameKind, Place); 41] = [
     ("access key", NameKind::Secret, Place::Anywhere),
     ("private key", NameKind::Secret, Place::Anywhere),
     ("x-goog-signature", NameKind::Secret, Place::Anywhere),
+    ("bw_session", NameKind::Secret, Place::End),
+    ("psk", NameKind::Password, Place::LastWord),
+    ("mnemonic", NameKind::Password, Place::LastWord),
+    ("seed phrase", NameKind::Password, Place::LastWord),
+    ("recovery phrase", NameKind::Password, Place::LastWord),
+    ("unseal key", NameKind::Secret, Place::LastWord),
+    // The same in other languages. Those that are everyday words too have the kind of `pass`.
+    ("kennwort", NameKind::Password, Place::LastWord),
+    ("contraseña", NameKind::Password, Place::LastWord),
+    ("contrasena", NameKind::Password, Place::LastWord),
+    ("mot de passe", NameKind::Password, Place::LastWord),
+    ("mot_de_passe", NameKind::Password, Place::LastWord),
+    ("motdepasse", NameKind::Password, Place::LastWord),
+    ("palavra-passe", NameKind::Password, Place::LastWord),
+    ("wachtwoord", NameKind::Password, Place::LastWord),
+    ("hasło", NameKind::Password, Place::LastWord),
+    ("haslo", NameKind::Password, Place::LastWord),
+    ("heslo", NameKind::Password, Place::LastWord),
+    ("jelszó", NameKind::Password, Place::LastWord),
+    ("jelszo", NameKind::Password, Place::LastWord),
+    ("lösenord", NameKind::Password, Place::LastWord),
+    ("losenord", NameKind::Password, Place::LastWord),
+    ("adgangskode", NameKind::Password, Place::LastWord),
+    ("salasana", NameKind::Password, Place::LastWord),
+    ("şifresi", NameKind::Password, Place::LastWord),
+    ("şifre", NameKind::Password, Place::LastWord),
+    ("sifre", NameKind::Password, Place::LastWord),
+    ("парол", NameKind::Password, Place::LastWord),
+    ("Парол", NameKind::Password, Place::LastWord),
+    ("κωδικός", NameKind::Password, Place::LastWord),
+    ("συνθηματικό", NameKind::Password, Place::LastWord),
+    ("密码", NameKind::Password, Place::LastWord),
+    ("密碼", NameKind::Password, Place::LastWord),
+    ("口令", NameKind::Password, Place::LastWord),
+    ("パスワード", NameKind::Password, Place::LastWord),
+    ("暗証番号", NameKind::Password, Place::LastWord),
+    ("비밀번호", NameKind::Password, Place::LastWord),
+    ("비번", NameKind::Password, Place::LastWord),
+    ("암호", NameKind::Password, Place::LastWord),
+    ("كلمة المرور", NameKind::Password, Place::LastWord),
+    ("كلمة السر", NameKind::Password, Place::LastWord),
+    ("رمز عبور", NameKind::Password, Place::LastWord),
+    ("סיסמה", NameKind::Password, Place::LastWord),
+    ("סיסמא", NameKind::Password, Place::LastWord),
+    ("पासवर्ड", NameKind::Password, Place::LastWord),
+    ("รหัสผ่าน", NameKind::Password, Place::LastWord),
+    ("mật khẩu", NameKind::Password, Place::LastWord),
+    ("kata sandi", NameKind::Password, Place::LastWord),
+    ("geheimnis", NameKind::Secret, Place::LastWord),
+    ("schluessel", NameKind::Secret, Place::LastWord),
+    ("schlüssel", NameKind::Secret, Place::LastWord),
+    ("zugangsdaten", NameKind::Secret, Place::LastWord),
+    ("密钥", NameKind::Secret, Place::LastWord),
+    ("credenciales", NameKind::Secret, Place::LastWord),
+    ("clave", NameKind::ShortPassword, Place::LastWord),
+    ("senha", NameKind::ShortPassword, Place::LastWord),
+    ("parola", NameKind::ShortPassword, Place::LastWord),
+    ("sandi", NameKind::ShortPassword, Place::LastWord),
+    ("mdp", NameKind::ShortPassword, Place::LastWord),
     ("login", NameKind::Key, Place::LastWord),
     ("key", NameKind::Key, Place::End),
     ("auth", NameKind::Key, Place::End),
@@ -91,7 +151,7 @@ pub const BEGINNINGS: [&str; WORDS.len()] = {
 };
 
 /// Rows of `WORDS` that begin with each byte, as bits.
-static BY_FIRST: [u64; 256] = {
+static BY_FIRST: [u128; 256] = {
     let mut rows = [0; 256];
     let mut i = 0;
     while i < WORDS.len() {
@@ -234,7 +294,8 @@ pub fn name_at(bytes: &[u8], at: usize) -> Option<Name> {
             return None;
         }
         let row = WORDS[candidates.trailing_zeros() as usize];
-        if starts_with_folded(rest, row.0) {
+        let second = row.0.as_bytes()[1];
+        if rest.get(1).is_some_and(|b| b.to_ascii_lowercase() == second) && starts_with_folded(rest, row.0) {
             break row;
         }
         candidates &= candidates - 1;
@@ -279,7 +340,7 @@ fn in_path(bytes: &[u8], start: usize, end: usize) -> bool {
 }
 
 /// Words that end the name of a secret.
-pub const TELLING: [&str; 13] = [
+pub const TELLING: [&str; 22] = [
     "secret",
     "token",
     "key",
@@ -293,13 +354,22 @@ pub const TELLING: [&str; 13] = [
     "passphrase",
     "auth",
     "pat",
+    "pw",
+    "psk",
+    "secret_id",
+    "bw_session",
+    "passwort",
+    "geheimnis",
+    "schluessel",
+    "zugangsdaten",
+    "credenciales",
 ];
 
 /// Whether a name ends with its sensitive word: `client_secret`, but not `secret_name`.
 pub fn is_last(own: &[u8]) -> bool {
     let own = &own[..own.len() - own.iter().rev().take_while(|b| b.is_ascii_digit() || **b == b'_').count()];
     let ends = |word: &str| own.len() >= word.len() && own[own.len() - word.len()..].eq_ignore_ascii_case(word.as_bytes());
-    TELLING.iter().any(|word| ends(word)) || ends("base")
+    TELLING.iter().any(|word| ends(word)) || ends("base") || !own.is_ascii()
 }
 
 /// Whether the rest of a name is empty, a number or one of `SUFFIXES`.

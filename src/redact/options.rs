@@ -1,6 +1,8 @@
 //! Passwords in options of command lines, and in addresses.
 
-use super::values::{LOOKED_AT, Span, find, is_mark, is_variable, looks_random, run};
+use super::values::{
+    LOOKED_AT, Span, begins, find, has_marks, is_mark, is_secret_string, is_variable, looks_random, looks_set, run,
+};
 
 /// Form in which a program takes its password.
 #[derive(Clone, Copy)]
@@ -15,6 +17,8 @@ enum Takes {
     Assigned,
     /// `pass:password` (openssl).
     Prefixed,
+    /// The word after the option and its value.
+    Next,
     /// Nothing: the password comes from a pipe or a here-string.
     Stdin,
 }
@@ -46,7 +50,6 @@ const OPTIONS: &[(&str, &str, Takes)] = &[
     ("rar", "-p", Takes::Attached),
     ("ldap", "-w", Takes::Value),
     ("twine", "-p", Takes::Value),
-    ("htpasswd", "-b", Takes::Value),
     ("skopeo", "--dest-creds", Takes::UserAndPassword),
     ("skopeo", "--src-creds", Takes::UserAndPassword),
     ("rpcclient", "-U", Takes::UserAndPassword),
@@ -89,7 +92,158 @@ const OPTIONS: &[(&str, &str, Takes)] = &[
     ("sudo", "-S", Takes::Stdin),
     ("passwd", "--stdin", Takes::Stdin),
     ("", "-passphrase-fd", Takes::Stdin),
+    ("xh", "-a", Takes::Value),
+    ("htpasswd", "-bB", Takes::Value),
+    ("htpasswd", "-b", Takes::Value),
+    ("htpasswd", "-bc", Takes::Value),
+    ("cypher-shell ", "-p", Takes::Value),
+    ("az ", "-p", Takes::Value),
+    ("hydra", "-p", Takes::Value),
+    ("medusa", "-p", Takes::Value),
+    ("nuget", "-k", Takes::Value),
+    ("nuget", "-ApiKey", Takes::Value),
+    ("fly", "-t", Takes::Value),
+    ("openssl enc", "-k", Takes::Value),
+    ("openssl enc", "-K", Takes::Value),
+    ("ssm ", "--value", Takes::Value),
+    ("secretsmanager ", "--secret-string", Takes::Value),
+    ("keyvault ", "--value", Takes::Value),
+    ("eas ", "--value", Takes::Value),
+    ("security ", "-w", Takes::Value),
+    ("net use ", "/user:", Takes::Next),
+    ("runas ", "/user:", Takes::Next),
+    ("cmdkey ", "/pass:", Takes::Attached),
+    ("mosquitto_pub", "-P", Takes::Value),
+    ("kafka", "-X", Takes::Assigned),
+    ("mongodump", "-p", Takes::Value),
+    ("snowsql", "-p", Takes::Value),
+    ("lftp", "-u", Takes::UserAndPassword),
+    ("wget", "-u", Takes::UserAndPassword),
+    ("nxc ", "-p", Takes::Value),
+    ("crackmapexec ", "-p", Takes::Value),
 ];
+
+/// Commands whose argument is a secret, and how many words stand before it. A common word at the beginning is left out, since
+/// the scan stops at each of its occurrences.
+const ARGUMENTS: [(&str, usize); 18] = [
+    ("mc alias set ", 3),
+    ("rabbitmqctl add_user ", 1),
+    ("rabbitmqctl change_password ", 1),
+    ("wpa_passphrase ", 1),
+    ("mosquitto_passwd -b ", 2),
+    ("htpasswd -nb ", 1),
+    ("htpasswd -bn ", 1),
+    ("rgo login ", 0),
+    ("nuget setapikey ", 0),
+    ("user-secrets set ", 1),
+    ("env:set ", 1),
+    ("pulumi config set --secret ", 1),
+    ("ansible-vault encrypt_string ", 0),
+    ("snyk auth ", 0),
+    ("vault login ", 0),
+    ("vault operator unseal ", 0),
+    ("poetry config http-basic.", 2),
+    ("doppler configure set token ", 0),
+];
+/// Commands that store each `NAME=value` of their arguments as a secret.
+const SETTERS: [&str; 13] = [
+    "roku config:set ",
+    "roku config:add ",
+    "fly secrets set ",
+    "flyctl secrets set ",
+    "doppler secrets set ",
+    "ilway variables ",
+    "upabase secrets set ",
+    "vault kv put ",
+    "vault write ",
+    "eb setenv ",
+    "nomad var put ",
+    "op item create ",
+    "travis encrypt ",
+];
+/// Commands that read a secret from a pipe or a here-string.
+const READERS: [&str; 10] = [
+    "secrets create ",
+    "passwd ",
+    "secret set ",
+    "secret put ",
+    "secrets set ",
+    "env add ",
+    "secret create ",
+    "secrets versions add ",
+    "pass insert ",
+    "secret-tool store ",
+];
+/// Words of commands that read a secret from a here-string.
+const OF_READERS: [&str; 10] = ["seal", "kinit", "secret", "passwd", "login", "auth", "token", "credential", "env add", "vault"];
+
+/// The beginnings of all these, for the table of prefixes.
+pub const COMMANDS: [&str; ARGUMENTS.len() + SETTERS.len() + READERS.len() + 1] = {
+    let mut all = ["<<< "; ARGUMENTS.len() + SETTERS.len() + READERS.len() + 1];
+    let mut i = 0;
+    while i < all.len() - 1 {
+        all[i] = if i < ARGUMENTS.len() {
+            ARGUMENTS[i].0
+        } else if i < ARGUMENTS.len() + SETTERS.len() {
+            SETTERS[i - ARGUMENTS.len()]
+        } else {
+            READERS[i - ARGUMENTS.len() - SETTERS.len()]
+        };
+        i += 1;
+    }
+    all
+};
+
+/// Returns the secrets in the arguments of a command that begins at `at`, or in what it reads.
+pub fn arguments(bytes: &[u8], at: usize) -> Vec<Span> {
+    let rest = &bytes[at..];
+    let begins = |literal: &str| begins(rest, literal).then_some(at + literal.len());
+    let mut found = Vec::new();
+    if let Some((from, skipped)) = ARGUMENTS.iter().find_map(|(command, skipped)| Some((begins(command)?, *skipped))) {
+        found.extend(argument(bytes, from, skipped));
+    }
+    if let Some(from) = SETTERS.iter().find_map(|command| begins(command)) {
+        let end = run(bytes, from, |b| !matches!(b, b'\n' | b';' | b'|'));
+        let mut next = from;
+        while let Some(equals) = bytes[next..end].iter().position(|b| *b == b'=').map(|i| next + i) {
+            let span = word(bytes, equals + 1);
+            next = span.as_ref().map_or(equals + 1, |span| span.end.min(end));
+            found.extend(span.filter(|span| is_secret(&bytes[span.start..span.end])));
+        }
+    }
+    if let Some(from) = begins("<<< ") {
+        let command = command_before(bytes, at);
+        let reads = OF_READERS.iter().any(|name| runs(command, name));
+        found.extend(word(bytes, from).filter(|span| reads && is_secret(&bytes[span.start..span.end])));
+    }
+    if let Some(from) = READERS.iter().find_map(|command| begins(command)) {
+        found.extend(from_stdin(bytes, from - 1).filter(|span| is_secret(&bytes[span.start..span.end])));
+    }
+    found
+}
+
+/// Whether a value that a command stores can be a secret, unlike `true`, `production` or `8080`.
+fn is_secret(value: &[u8]) -> bool {
+    looks_set(value) || has_marks(value) || is_secret_string(value)
+}
+
+/// Returns the word after `skipped` words; options are not counted.
+fn argument(bytes: &[u8], from: usize, mut skipped: usize) -> Option<Span> {
+    let mut at = from;
+    loop {
+        at = run(bytes, at, |b| b == b' ');
+        let is_option = bytes.get(at) == Some(&b'-');
+        if !is_option && skipped == 0 {
+            return word(bytes, at).filter(|span| is_secret(&bytes[span.start..span.end]));
+        }
+        skipped -= usize::from(!is_option);
+        let next = run(bytes, at, |b| !b.is_ascii_whitespace());
+        if next == at || bytes.get(next) == Some(&b'\n') {
+            return None;
+        }
+        at = next;
+    }
+}
 
 /// Bytes before an option that are searched for its program.
 const BEFORE: usize = 400;
@@ -124,6 +278,9 @@ pub fn password(bytes: &[u8], at: usize) -> Option<Span> {
         .map(|(_, option, takes)| (option, takes))?;
     if let Takes::Stdin = takes {
         return from_stdin(bytes, at);
+    }
+    if let Takes::Next = takes {
+        return argument(bytes, option_end, 0);
     }
     let attached = word.len() > option.len();
     let mut from = at + 1 + option.len() + skipped;
@@ -227,13 +384,16 @@ fn runs(command: &[u8], program: &str) -> bool {
 }
 
 /// Text before the secret part of a webhook's URL.
-const WEBHOOKS: [&str; 22] = [
+const WEBHOOKS: [&str; 25] = [
     "hooks.slack.com/services/",
     "hooks.slack.com/workflows/",
     "hooks.slack.com/triggers/",
     "discord.com/api/webhooks/",
     "discordapp.com/api/webhooks/",
     "discord.com/api/v10/webhooks/",
+    "discord.com/api/v9/webhooks/",
+    "discordapp.com/api/v10/webhooks/",
+    "discordapp.com/api/v9/webhooks/",
     "api.telegram.org/bot",
     "hooks.zapier.com/hooks/catch/",
     "maker.ifttt.com/trigger/",
@@ -358,6 +518,12 @@ mod tests {
             ("sshpass -p hunter2 ssh h", "sshpass -p *** ssh h"),
             ("docker login -u me -p hunter2 reg", "docker login -u me -p *** reg"),
             ("cd x && redis-cli -a hunter2 ping", "cd x && redis-cli -a *** ping"),
+            ("heroku config:set PORT=8080 JWT=Zq8sKd02mQpLr7vN11 -a app", "heroku config:set PORT=8080 JWT=*** -a app"),
+            ("fly secrets set SALT=Zq8sKd02mQpLr7vN11", "fly secrets set SALT=***"),
+            ("htpasswd -nb deploy Zq8sKd02mQpLr7vN11", "htpasswd -nb deploy ***"),
+            ("echo -n 'Zq8sKd02mQpLr7vN11' | gh secret set DEPLOY", "echo -n '***' | gh secret set DEPLOY"),
+            ("rabbitmqctl add_user bob Zq8sKd02mQpLr7vN11", "rabbitmqctl add_user bob ***"),
+            ("wrangler secret put SALT <<< db582070ccb283d9f5bd2870517df15f", "wrangler secret put SALT <<< ***"),
         ] {
             assert_eq!(without(text), expected);
         }

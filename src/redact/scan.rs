@@ -1,11 +1,12 @@
 //! Finds secrets in one pass over a text: a prefilter on byte pairs, then the rules that may begin at that byte.
 
-use super::assigned::{self, HEADERS};
-use super::families::{KEYS, PEM, cut_pem, jwk_member, jwt, key, key_file, password_hash, pem};
+use super::assigned::{self, CALLS, HEADERS, PLACES};
+use super::families::{Body, KEYS, PEM, cut_pem, jwk_member, jwt, key, key_file, password_hash, pem};
 use super::forms::{self, INFIXES};
-use super::names::BEGINNINGS;
-use super::values::Span;
-use super::{encoded, options};
+use super::names::{BEGINNINGS, name_at};
+use super::nearby::{in_column, in_sentence, nearby};
+use super::options::{self, COMMANDS};
+use super::values::{Span, find, run};
 
 /// Text after `user:password` in the data source names of Go and Oracle.
 const SOURCE_NAMES: [&[u8]; 3] = [b"@tcp(", b"@unix(", b"@/"];
@@ -16,7 +17,8 @@ const SOURCE_NAMES: [&[u8]; 3] = [b"@tcp(", b"@unix(", b"@/"];
 /// text in between is scanned too: in `https://ghp_…:x@host` the user name is the secret.
 pub fn scan(text: &str) -> Vec<Span> {
     let mut found = one_pass(text);
-    found.extend(encoded::encoded(text, |inside| !one_pass(inside).is_empty()));
+    found.extend(encoded(text, |inside| !one_pass(inside).is_empty()));
+    found.extend(in_plain_copies(text));
     merged(found)
 }
 
@@ -36,9 +38,9 @@ fn one_pass(text: &str) -> Vec<Span> {
             continue;
         }
         if matches!(bytes[at], b'd' | b's') && (bytes[at..].starts_with(b"data:") || bytes[at..].starts_with(b"stringData:")) {
-            found.extend(encoded::kubernetes(bytes, at));
+            found.extend(kubernetes(bytes, at));
         }
-        match at_literal(bytes, at) {
+        match at_literal(bytes, at, &mut found) {
             Some(span) if span.end <= span.start => at += 1,
             Some(span) if span.start <= at => {
                 // A value may come before its name.
@@ -65,6 +67,79 @@ fn one_pass(text: &str) -> Vec<Span> {
     found
 }
 
+/// Returns the secrets that show only in the plain copies of lines.
+fn in_plain_copies(text: &str) -> Vec<Span> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let may_differ = line.as_bytes().contains(&b'\\') || !line.is_ascii();
+        if may_differ && let Some(plain) = PlainCopy::of(line) {
+            let moved = |span: Span| Span { start: span.start + start, end: span.end + start, ..span };
+            found.extend(one_pass(&plain.text).into_iter().map(|span| moved(plain.span(&span))));
+        }
+        start += line.len();
+    }
+    found
+}
+
+/// A text as its reader sees it: without the escapes of a JSON string, and without characters that nobody sees.
+struct PlainCopy {
+    text: String,
+    /// Bytes of `text` at which something was left out before, and the bytes left out up to there.
+    shifts: Vec<(usize, usize)>,
+}
+
+impl PlainCopy {
+    /// Returns `None` if it is the text itself.
+    fn of(text: &str) -> Option<PlainCopy> {
+        let is_unseen = |rest: &str| {
+            rest.chars().next().filter(|c| matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}' | '\u{ad}'))
+        };
+        let bytes = text.as_bytes();
+        let begins = |at: usize| match bytes[at] {
+            b'\\' => matches!(bytes.get(at + 1), Some(b'n' | b't' | b'r' | b'"')),
+            0xC2 | 0xE2 | 0xEF => is_unseen(&text[at..]).is_some(),
+            _ => false,
+        };
+        let first = (0..bytes.len()).find(|at| matches!(bytes[*at], b'\\' | 0xC2 | 0xE2 | 0xEF) && begins(*at))?;
+        let mut copy = PlainCopy { text: String::with_capacity(text.len()), shifts: Vec::new() };
+        let (mut from, mut at, mut left_out) = (0, first, 0);
+        while at < bytes.len() {
+            if !matches!(bytes[at], b'\\' | 0xC2 | 0xE2 | 0xEF) || !begins(at) {
+                at += 1;
+                continue;
+            }
+            copy.text.push_str(&text[from..at]);
+            let (length, plain) = match bytes[at] {
+                b'\\' => (
+                    2,
+                    [b'\n', b'\t', b'\r', b'"'][[b'n', b't', b'r', b'"'].iter().position(|b| *b == bytes[at + 1]).unwrap_or(0)]
+                        as char,
+                ),
+                _ => (is_unseen(&text[at..]).map_or(1, char::len_utf8), '\0'),
+            };
+            if plain != '\0' {
+                copy.text.push(plain);
+            }
+            left_out += length - usize::from(plain != '\0');
+            copy.shifts.push((copy.text.len(), left_out));
+            at += length;
+            from = at;
+        }
+        copy.text.push_str(&text[from..]);
+        Some(copy)
+    }
+
+    /// Returns a span of the copy as one of the text.
+    fn span(&self, of_copy: &Span) -> Span {
+        let place = |at: usize| {
+            let before = self.shifts.partition_point(|(from, _)| *from <= at);
+            at + before.checked_sub(1).map_or(0, |i| self.shifts[i].1)
+        };
+        Span { start: place(of_copy.start), end: place(of_copy.end - 1) + 1, ..*of_copy }
+    }
+}
+
 /// Sorts spans and merges those that overlap.
 fn merged(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
@@ -82,8 +157,101 @@ fn merged(mut spans: Vec<Span>) -> Vec<Span> {
     out
 }
 
-fn at_literal(bytes: &[u8], at: usize) -> Option<Span> {
+/// Length of the shortest run that is decoded, in characters.
+const SHORTEST: usize = 24;
+
+/// Maximum bytes of a run that are decoded.
+const DECODED: usize = 4096;
+
+/// Returns the runs of base64 that decode to text in which `holds_secret` finds something.
+pub fn encoded(text: &str, holds_secret: impl Fn(&str) -> bool) -> Vec<Span> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut at = SHORTEST - 1;
+    // A run of this length covers one of these positions, so the others need no check.
+    while at < bytes.len() {
+        if !Body::Base64.has(bytes[at]) {
+            at += SHORTEST;
+            continue;
+        }
+        let floor = found.last().map_or(0, |span: &Span| span.end).max(at.saturating_sub(SHORTEST - 1));
+        let start = bytes[floor..at].iter().rposition(|&b| !Body::Base64.has(b)).map_or(floor, |i| floor + i + 1);
+        let end = run(bytes, at, |b| Body::Base64.has(b));
+        if end - start >= SHORTEST && decoded(&bytes[start..end]).is_some_and(|inside| holds_secret(&inside)) {
+            found.push(Span { start, end, family: "encoded-secret", guessless: false });
+        }
+        at = end + SHORTEST;
+    }
+    found
+}
+
+/// Returns the text inside base64; `None` if it is not all printable ASCII.
+fn decoded(base64: &[u8]) -> Option<String> {
+    let mut out = String::with_capacity(base64.len().min(DECODED) * 3 / 4);
+    let (mut bits, mut count) = (0u32, 0);
+    for &b in base64.iter().take(DECODED).take_while(|b| **b != b'=') {
+        let six = match b {
+            b'A'..=b'Z' => b - b'A',
+            b'a'..=b'z' => b - b'a' + 26,
+            b'0'..=b'9' => b - b'0' + 52,
+            b'+' => 62,
+            _ => 63,
+        };
+        bits = bits << 6 | u32::from(six);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            let byte = (bits >> count) as u8;
+            if !(byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n' | b'\r' | b'\t')) {
+                return None;
+            }
+            out.push(char::from(byte));
+        }
+    }
+    Some(out)
+}
+
+/// Returns the values below `data:` or `stringData:` of a Kubernetes secret; `at` is the start of that key.
+pub fn kubernetes(bytes: &[u8], at: usize) -> Vec<Span> {
+    let mut spans = Vec::new();
+    let colon = run(bytes, at, |b| b != b':' && b != b'\n');
+    if !matches!(bytes.get(colon + 1), Some(b'\n' | b'\r')) {
+        return spans;
+    }
+    let around = &bytes[at.saturating_sub(2048)..bytes.len().min(at + 2048)];
+    if find(around, b"kind: Secret").is_none() {
+        return spans;
+    }
+    let margin = bytes[..at].iter().rev().take_while(|b| **b == b' ').count();
+    let mut line = run(bytes, at, |b| b != b'\n') + 1;
+    while line < bytes.len() {
+        let name = run(bytes, line, |b| b == b' ');
+        let end = run(bytes, name, |b| b != b'\n');
+        if name - line <= margin || name == end {
+            break;
+        }
+        let colon = bytes[name..end].iter().position(|&b| b == b':').map(|i| name + i);
+        // A block scalar's lines have no name.
+        let start = colon.map_or(name, |colon| run(bytes, colon + 1, |b| matches!(b, b' ' | b'"' | b'\'')));
+        let value = bytes[start.min(end)..end].trim_ascii_end();
+        let value = value.strip_suffix(b"\"").or(value.strip_suffix(b"'")).unwrap_or(value);
+        if value.len() >= 4 && !value.starts_with(b"{{") && !value.starts_with(b"[redacted:") {
+            spans.push(Span { start, end: start + value.len(), family: "assigned-secret", guessless: false });
+        }
+        line = end + 1;
+    }
+    spans
+}
+
+fn at_literal(bytes: &[u8], at: usize, found: &mut Vec<Span>) -> Option<Span> {
     let rest = &bytes[at..];
+    if has(&PLACE_TRIPLES, [rest[0], rest[1], rest[2]]) {
+        found.extend(assigned::in_call(bytes, at));
+        found.extend(options::arguments(bytes, at));
+        if let Some(span) = assigned::in_place(bytes, at) {
+            return Some(span);
+        }
+    }
     if begins_word(bytes, at)
         && let Some(span) = key(bytes, at)
             .or_else(|| jwt(bytes, at))
@@ -117,7 +285,10 @@ fn at_literal(bytes: &[u8], at: usize) -> Option<Span> {
     {
         return Some(span);
     }
-    assigned::assignment(bytes, at)
+    let name = name_at(bytes, at)?;
+    found.extend(in_column(bytes, &name));
+    found.extend(in_sentence(bytes, &name));
+    assigned::of_name(bytes, &name).or_else(|| nearby(bytes, &name))
 }
 
 /// Whether a word begins at `at`: the byte before it is not a letter or digit, or it is the letter of an escape. Tool
@@ -205,6 +376,8 @@ const SPECIAL: &[&str] = &[
     "1/9",
     "0.?",
     "auth=(",
+    " /p?",
+    " /us",
 ];
 
 /// First three characters of a number in base64, one set per position (Discord tokens).
@@ -212,6 +385,9 @@ const NUMBER: [&[u8]; 3] = [b"MNO", b"DTjz", b"AEIMQUYcgk"];
 
 /// One bit per hash of a three-byte prefix: keys as they are written, the rest in either case.
 static TRIPLES: [u64; 512] = triples();
+/// The same for what is found by its surroundings.
+static PLACE_TRIPLES: [u64; 512] = with_all([0; 512], &PLACE_LISTS, false);
+const PLACE_LISTS: [&[&str]; 3] = [&COMMANDS, &CALLS, &PLACES];
 
 const fn triples() -> [u64; 512] {
     let mut bits = [0; 512];
@@ -220,20 +396,26 @@ const fn triples() -> [u64; 512] {
         bits = with_literal(bits, KEYS[i].prefix.as_bytes(), false);
         i += 1;
     }
-    let lists: [&[&str]; 4] = [&BEGINNINGS, HEADERS, SPECIAL, &INFIXES];
-    let mut list = 0;
-    while list < lists.len() {
-        let mut i = 0;
-        while i < lists[list].len() {
-            bits = with_literal(bits, lists[list][i].as_bytes(), true);
-            i += 1;
-        }
-        list += 1;
-    }
+    bits = with_all(bits, &[&BEGINNINGS, HEADERS, SPECIAL, &INFIXES], true);
+    bits = with_all(bits, &PLACE_LISTS, false);
     let mut i = 0;
     while i < 10 * 4 * 3 {
         bits = with(bits, [NUMBER[0][i % 3], NUMBER[1][i / 3 % 4], NUMBER[2][i / 12]]);
         i += 1;
+    }
+    bits
+}
+
+/// Adds the literals of some lists.
+const fn with_all(mut bits: [u64; 512], lists: &[&[&str]], folded: bool) -> [u64; 512] {
+    let mut list = 0;
+    while list < lists.len() {
+        let mut i = 0;
+        while i < lists[list].len() {
+            bits = with_literal(bits, lists[list][i].as_bytes(), folded);
+            i += 1;
+        }
+        list += 1;
     }
     bits
 }
@@ -266,8 +448,12 @@ const fn with_literal(mut bits: [u64; 512], literal: &[u8], folded: bool) -> [u6
 
 /// Whether a secret may begin with these three bytes.
 pub fn may_begin(three: [u8; 3]) -> bool {
+    has(&TRIPLES, three)
+}
+
+fn has(table: &[u64; 512], three: [u8; 3]) -> bool {
     let bit = hash(three[0], three[1], three[2]);
-    TRIPLES[bit >> 6] >> (bit & 63) & 1 == 1
+    table[bit >> 6] >> (bit & 63) & 1 == 1
 }
 
 const fn with(mut bits: [u64; 512], three: [u8; 3]) -> [u64; 512] {
@@ -285,7 +471,7 @@ const fn hash(a: u8, b: u8, c: u8) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::families::{Body, KEYS};
+
     use proptest::prelude::*;
 
     fn families(text: &str) -> Vec<&'static str> {
@@ -306,6 +492,20 @@ mod tests {
             let spans = scan(&text);
             assert_eq!(spans.len(), 1, "{text}");
             assert_eq!(&text[spans[0].start..spans[0].end], format!("{}{}", k.prefix, body));
+        }
+    }
+
+    #[test]
+    fn a_secret_is_found_behind_the_escapes_of_json_and_unseen_characters() {
+        for text in [
+            r#"{"command":"builder.withPassword(\"Cobalt&91159oox\")"}"#,
+            r#"{"text":"env:\n  - name: API_TOKEN\n    value: UaKIISCyrzVTEAWLx9MZZq2K"}"#,
+            "p\u{200b}assword: oX9vr3vQ6airT4UEQ15l",
+        ] {
+            let spans = scan(text);
+            assert_eq!(spans.len(), 1, "{text}");
+            let secret = &text[spans[0].start..spans[0].end];
+            assert!(["Cobalt&91159oox", "UaKIISCyrzVTEAWLx9MZZq2K", "oX9vr3vQ6airT4UEQ15l"].contains(&secret), "{secret}");
         }
     }
 

@@ -12,7 +12,7 @@ pub fn is_variable(value: &[u8]) -> bool {
     let numbered = |rest: &[u8]| rest.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_');
     match value {
         [b'$', rest @ ..] => rest.starts_with(b"{") || rest.starts_with(b"(") || name(rest) || numbered(rest),
-        [b'{', inner @ .., b'}'] => !looks_random(inner),
+        [b'{', inner @ .., b'}'] => !looks_random(inner) && !is_secret_string(inner),
         [b'<', .., b'>'] | [b'%', _] => true,
         _ => is_mark(value) || value.iter().all(|b| matches!(b, b'*' | b'.' | b'x' | b'X')),
     }
@@ -76,6 +76,11 @@ pub fn is_words(value: &[u8]) -> bool {
     words.len() > 1 && words.iter().all(is_word)
 }
 
+/// Whether a value is words without the marks of passwords.
+pub fn is_plain_words(value: &[u8]) -> bool {
+    is_words(value) && !value.iter().any(|b| OF_PASSWORDS.contains(b))
+}
+
 /// Whether a value is a password that a person chose: letters with digits or marks, and not a call, a type or a
 /// placeholder. In a quoted string, every character belongs to the password.
 pub fn looks_chosen(value: &[u8], shell: bool, quoted: bool) -> bool {
@@ -109,9 +114,11 @@ pub fn looks_random(value: &[u8]) -> bool {
 }
 
 /// Whether a value is only letters that change case as no words do: `kQwZtRbnMxLp`.
-fn is_mixed_case(value: &[u8]) -> bool {
+pub fn is_mixed_case(value: &[u8]) -> bool {
     let changes = value.windows(2).filter(|two| two[0].is_ascii_uppercase() != two[1].is_ascii_uppercase()).count();
-    value.len() >= 8 && value.iter().all(u8::is_ascii_alphabetic) && changes * 2 >= value.len()
+    let upper = value.iter().filter(|b| b.is_ascii_uppercase()).count();
+    let is_long = value.len() >= 16 && upper * 10 >= value.len() * 3 && changes * 4 >= value.len();
+    value.len() >= 8 && value.iter().all(u8::is_ascii_alphabetic) && (changes * 2 >= value.len() || is_long)
 }
 
 /// Whether a short value can only be a secret: letters of both cases with several groups of digits, or with digits and
@@ -126,6 +133,137 @@ pub fn is_strong_short(value: &[u8]) -> bool {
         && has(u8::is_ascii_alphabetic)
         && (both && digit_runs >= 2 && !is_reference(value) && !is_words(value) || marks > 0 && digit_runs > 0 && both)
         && !value.iter().any(|b| matches!(b, b'/' | b'(' | b'{' | b'<' | b'[' | b' ' | b',' | b'\\' | b':' | b'='))
+}
+
+/// Whether a value can only be a password, wherever it stands: letters of both cases with digits that alternate, or with
+/// marks.
+pub fn looks_made(value: &[u8]) -> bool {
+    let has = |class: fn(&u8) -> bool| value.iter().any(class);
+    let alternates = (10..=64).contains(&value.len())
+        && value.iter().all(u8::is_ascii_alphanumeric)
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+        && changes_often(value)
+        && !is_reference(value);
+    alternates || is_strong_short(value) || looks_random(value) && !is_plain_words(value) && !is_reference(value)
+}
+
+/// Marks that stand between words in code without blanks, and marks that hardly do.
+const OF_CODE: &[u8] = b"()[]{}.,:;/_-'\"<>$=\\";
+const OF_PASSWORDS: &[u8] = b"!?#@^~&*+%|";
+/// Parts of expressions, types, templates and regular expressions.
+const EXPRESSIONS: [&[u8]; 28] = [
+    b"://", b"==", b"!=", b"=>", b"->", b"::", b"&&", b"||", b"()", b"[]", b"{}", b"%s", b"%d", b"%(", b"${", b"$(", b"{{",
+    b"a-z", b"A-Z", b"0-9", b"</", b":=", b"[\"", b"['", b"(\"", b"('", b"?.", b"&#",
+];
+
+/// Whether a word without quotes is a password with marks in it, and no expression of a language.
+pub fn has_marks(word: &[u8]) -> bool {
+    let is_mark_of_password = |b: &u8| OF_PASSWORDS.contains(b);
+    let has = |class: fn(&u8) -> bool| word.iter().any(class);
+    let is_expression = || {
+        EXPRESSIONS.iter().any(|part| find(word, part).is_some())
+            || matches!(word.first(), Some(b'/' | b'~' | b'.' | b'<' | b'{' | b'[' | b'(' | b'&'))
+            || calls(word)
+            || is_query(word)
+    };
+    let strange = word.iter().any(is_mark_of_password)
+        || word.iter().any(|b| OF_CODE.contains(b)) && !word.contains(&b'\\') && !is_words(word) && !is_reference(word);
+    (8..=128).contains(&word.len()) && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) && strange && !is_expression()
+}
+
+/// Whether the only word on a line after a name is a password, and no code: its brackets are not closed, or it has the marks of
+/// passwords and none of code.
+pub fn is_no_code(word: &[u8]) -> bool {
+    let has = |class: fn(&u8) -> bool| word.iter().any(class);
+    let is_long = (8..=128).contains(&word.len()) && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
+    let is_template = [&b"${"[..], b"$(", b"{{", b"}}", b"%s", b"%(", b"://", b"a-z", b"A-Z", b"0-9", b"[redacted:", b"::"];
+    let is_template = is_template.iter().any(|part| find(word, part).is_some());
+    let goes_on = word.last().is_some_and(|b| matches!(b, b'(' | b'[' | b'{' | b',' | b'.' | b'\\')) && calls(word);
+    let has_quotes = find(word, b"(\"").is_some()
+        || find(word, b"('").is_some()
+        || find(word, b"[\"").is_some()
+        || find(word, b"['").is_some();
+    let is_code = calls(word) && (is_balanced(word) || has_quotes || goes_on) || has_quotes;
+    let path = matches!(word.first(), Some(b'/' | b'~' | b'<')) && is_balanced(word);
+    let strange = word.iter().any(|b| OF_PASSWORDS.contains(b)) || !is_balanced(word) || has_marks(word);
+    let is_one_word = !has(u8::is_ascii_whitespace);
+    is_long
+        && is_one_word
+        && strange
+        && !is_template
+        && !is_code
+        && !path
+        && !is_query(word)
+        && !(is_balanced(word) && is_plain_words(word))
+}
+
+/// Whether a string in quotes near a telling name can only be a secret.
+pub fn is_secret_string(value: &[u8]) -> bool {
+    let has = |class: fn(&u8) -> bool| value.iter().any(class);
+    let both = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+    let marks = value.iter().filter(|b| OF_PASSWORDS.contains(b)).count();
+    let is_noise = both
+        && marks >= 4
+        && has(u8::is_ascii_digit)
+        && value.len() >= 20
+        && !value.contains(&b' ')
+        && find(value, b"${").is_none();
+    let is_path = value.contains(&b'/') && value.contains(&b'.');
+    !is_path && (looks_made(value) || both && is_no_code(value) || is_noise)
+}
+
+/// Whether a value is what people make up: two words with a mark between them and a number behind, `Coffee.oslo273`,
+/// `Sunshine_falcon23`; a capital letter begins it, or the mark is none of names.
+pub fn is_made_up(value: &[u8]) -> bool {
+    let letters = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+    let first = letters(value);
+    let rest = value.get(first + 1..).unwrap_or_default();
+    let second = letters(rest);
+    let number = rest.get(second..).unwrap_or_default();
+    let digits = number.iter().filter(|b| b.is_ascii_digit()).count();
+    let Some(mark) = value.get(first) else { return false };
+    let is_strong = matches!(mark, b'!' | b'@' | b'#' | b'?' | b'*' | b'&' | b'+' | b'$');
+    let ends = number.iter().all(|b| b.is_ascii_digit() || matches!(b, b'!' | b'?' | b'#' | b'$' | b'*'));
+    first >= 3
+        && (second >= 3 || is_strong)
+        && (2..=6).contains(&digits)
+        && ends
+        && value.len() >= 10
+        && (is_strong || value[0].is_ascii_uppercase() && matches!(mark, b'.' | b'-' | b'_'))
+}
+
+/// Whether each bracket of a word is closed.
+fn is_balanced(word: &[u8]) -> bool {
+    let mut open = Vec::new();
+    for b in word {
+        match b {
+            b'(' => open.push(b')'),
+            b'[' => open.push(b']'),
+            b'{' => open.push(b'}'),
+            b')' | b']' | b'}' if open.pop() != Some(*b) => return false,
+            _ => {}
+        }
+    }
+    open.is_empty()
+}
+
+/// Whether a word continues with another parameter of a URL: `…&name=…`.
+fn is_query(word: &[u8]) -> bool {
+    word.iter().enumerate().filter(|(_, b)| **b == b'&').any(|(at, _)| {
+        let end = run(word, at + 1, |b| b.is_ascii_alphabetic() || b == b'_');
+        end > at + 2 && word.get(end) == Some(&b'=')
+    })
+}
+
+/// Whether a word contains a call or an index: a name directly before a bracket.
+fn calls(word: &[u8]) -> bool {
+    let is_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$');
+    word.iter().enumerate().filter(|(_, b)| matches!(b, b'(' | b'[' | b'<' | b'{')).any(|(at, _)| {
+        let before = word[..at].rsplit(|b| !is_name(*b)).next().unwrap_or_default();
+        before.len() >= 3 && is_reference(before)
+    })
 }
 
 /// Whether a value is only letters, about half of them upper case, that change case often: `sQVGEabfWeBqLEQnXd`, but
@@ -190,6 +328,12 @@ pub fn run(bytes: &[u8], from: usize, while_: impl Fn(u8) -> bool) -> usize {
 /// Returns the first position of `needle` in `bytes`.
 pub fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     bytes.windows(needle.len()).position(|w| w == needle)
+}
+
+/// Whether `bytes` starts with a literal of at least two bytes. Most do not, which the first bytes tell.
+pub fn begins(bytes: &[u8], literal: &str) -> bool {
+    let literal = literal.as_bytes();
+    bytes.len() >= literal.len() && bytes[0] == literal[0] && bytes[1] == literal[1] && bytes.starts_with(literal)
 }
 
 /// Whether `bytes` starts with `name`, in either case.

@@ -1,0 +1,469 @@
+//! Values near a name without a form of their own: in prose, on the next line, in a table, in quotes on the same line.
+
+use super::forms::{joined_end, line_before};
+use super::names::{Name, NameKind, is_last};
+use super::values::{
+    Span, boundary, changes_often, find, has_marks, is_made_up, is_mark, is_mixed_case, is_no_code, is_plain_words,
+    is_random_letters, is_reference, is_secret_string, is_strong_short, is_variable, looks_made, looks_random, looks_set, run,
+    starts_with_folded,
+};
+
+/// Bytes after a name that are searched for a value.
+const NEAR: usize = 96;
+/// Length of a value that can only be a secret, in characters.
+const LENGTH: std::ops::RangeInclusive<usize> = 20..=128;
+
+/// Returns the value near a name; called if the name's own forms gave none.
+pub fn nearby(bytes: &[u8], name: &Name) -> Option<Span> {
+    let near = &bytes[..bytes.len().min(name.end + NEAR)];
+    let in_value = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    let mut at = run(near, name.end, in_value);
+    let own = &bytes[name.start..name.end];
+    let is_password = matches!(name.kind, NameKind::Password | NameKind::ShortPassword);
+    if is_last(own) || is_password || own.eq_ignore_ascii_case(b"login") {
+        let found = declared(bytes, name, is_password)
+            .or_else(|| said(near, name.end, is_password))
+            .or_else(|| said_before(bytes, name))
+            .or_else(|| phrase(bytes, name))
+            .or_else(|| with_user(near, name))
+            .or_else(|| on_next_line(bytes, name))
+            .or_else(|| in_row(bytes, name));
+        if found.is_some() {
+            return found;
+        }
+    }
+    if let Some(span) = quoted_on_line(near, at) {
+        return Some(span);
+    }
+    while at < near.len() {
+        let start = run(near, at, |b| !b.is_ascii_alphanumeric());
+        let end = run(bytes, start, in_value);
+        if stands_alone(bytes, start, end) && is_issued(&bytes[start..end]) {
+            return Some(Span { start, end, family: "assigned-secret", guessless: true });
+        }
+        at = end.max(start + 1);
+    }
+    None
+}
+
+fn found(start: usize, end: usize) -> Span {
+    Span { start, end, family: "assigned-secret", guessless: false }
+}
+
+/// Returns the end of the word at `from` without the marks that end a sentence, and without quotes.
+fn word_end(near: &[u8], from: usize) -> usize {
+    // Text without blanks goes on behind a password: `密码是 …，请`.
+    let end = run(near, from, |b| b.is_ascii_graphic() && !matches!(b, b'"' | b'\'' | b'`' | b',' | b')'));
+    end - near[from..end].iter().rev().take_while(|b| matches!(b, b'.' | b':')).count()
+}
+
+/// Returns a random value in the first quotes after a name, with only code in between: `char api_key[] = "…"`,
+/// `{ get; set; } = "…"`, `setToken("…")`, `(setq token "…")`, `variable "db_key" {⏎  default = "…"`.
+fn declared(bytes: &[u8], name: &Name, is_password: bool) -> Option<Span> {
+    let (own, near) = (&bytes[name.start..name.end], &bytes[..bytes.len().min(name.end + NEAR)]);
+    let from = run(near, name.end, |b| matches!(b, b'"' | b'\''));
+    let quote = run(near, from, |b| !matches!(b, b'"' | b'\'' | b'`'));
+    let between = near.get(from..quote).filter(|between| between.len() <= 48)?;
+    let opens = between.trim_ascii_end();
+    let line_ends = between.contains(&b'\n') && !opens.ends_with(b"default =") && !opens.ends_with(b"= (");
+    let compared = between.windows(2).any(|two| matches!(two, b"==" | b"!="));
+    let end = run(near, quote + 1, |b| Some(&b) != near.get(quote) && b != b'\n');
+    let value = near.get(quote + 1..end)?;
+    let (value, end) = value.strip_suffix(b"\\").map_or((value, end), |value| (value, end - 1));
+    let found =
+        !line_ends && !compared && !between.contains(&b',') && [end, end + 1].iter().any(|at| near.get(*at) == near.get(quote));
+    let is_made =
+        is_last(own) && looks_random(value) || is_password && looks_made(value) || is_no_code(value) && is_secret_string(value);
+    (found && is_made && !is_plain_words(value)).then(|| Span {
+        start: quote + 1,
+        end: joined_end(bytes, end, bytes.get(quote).copied()),
+        family: "assigned-secret",
+        guessless: value.len() >= 16,
+    })
+}
+
+/// Verbs and marks between a name and its value in prose, in several languages.
+const VERBS: [&str; 28] = [
+    " is: ",
+    " is ",
+    " was ",
+    " es: ",
+    " es ",
+    " era ",
+    " ist: ",
+    " ist ",
+    " lautet: ",
+    " lautet ",
+    " est: ",
+    " est ",
+    " é: ",
+    " é ",
+    " è: ",
+    " è ",
+    " to ",
+    " je ",
+    " är ",
+    " er ",
+    " on ",
+    " - ",
+    " – ",
+    " — ",
+    "は",
+    "是",
+    "为",
+    "：",
+];
+/// Phrases after a comma that ask for a value.
+const ASKS: [&str; 6] = [", type ", ", enter ", ", use ", ", try ", ", it's ", ", it is "];
+/// Maximum bytes of words between a name and its verb: `for the staging box`.
+const GAP: usize = 48;
+
+/// Returns a value given in prose: `the db password is … for staging`, `I set the password of root to …`.
+fn said(near: &[u8], from: usize, is_password: bool) -> Option<Span> {
+    let line = &near[..run(near, from, |b| b != b'\n')];
+    let behind = line.get(from..)?;
+    let is_gap = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'-' | b'_' | b'/' | b'\'' | b'(' | b')');
+    let gap = run(&behind[..behind.len().min(GAP)], 0, is_gap);
+    let is_between = [&b" for "[..], b" of ", b" on ", b" to ", b" in ", b" ("].iter().any(|word| behind.starts_with(word));
+    let after = |verb: &&str| behind.starts_with(verb.as_bytes()).then_some(verb.len());
+    let further = |verb: &&str| find(&behind[..gap.max(verb.len()).min(behind.len())], verb.as_bytes()).map(|at| at + verb.len());
+    let direct = VERBS.iter().find_map(|verb| after(verb));
+    let behind_gap = || is_between.then(|| [" is: ", " is ", " to "].iter().find_map(|verb| further(verb))).flatten();
+    // `pw: …`; a longer name has a form of its own.
+    let short = (is_password && behind.starts_with(b": ")).then_some(2).map(|at| from + at);
+    if let Some(start) = short {
+        let end = word_end(line, start);
+        return looks_made(&line[start..end]).then(|| found(start, end));
+    }
+    let asked = || ASKS.iter().find_map(|verb| after(verb));
+    let candidates = direct.into_iter().chain(behind_gap()).chain(asked());
+    candidates.map(|at| value_said(line, from + at)).find(Option::is_some).flatten()
+}
+
+/// Returns the value at `from`, in quotes or not, if it can be nothing but one.
+fn value_said(line: &[u8], from: usize) -> Option<Span> {
+    let start = run(line, from, |b| matches!(b, b' ' | b'"' | b'\'' | b'`'));
+    let end = word_end(line, start);
+    let value = &line[start..end];
+    let is_made = looks_made(value) || looks_set(value) || has_marks(value) || is_made_up(value);
+    (is_made && !is_plain_words(value) && !is_variable(value) && !is_mark(value)).then(|| found(start, end))
+}
+
+/// Returns the value of `use … as the password`.
+fn said_before(bytes: &[u8], name: &Name) -> Option<Span> {
+    let line = line_before(bytes, name.start);
+    let line = &line[line.len().saturating_sub(NEAR)..];
+    let as_ = line.windows(4).rposition(|four| four == b" as ")?;
+    let is_plain = line[as_ + 4..].iter().all(|b| b.is_ascii_alphabetic() || *b == b' ');
+    let start = line[..as_].iter().rposition(|b| matches!(b, b' ' | b'"' | b'`' | b'\'')).map_or(0, |i| i + 1);
+    let offset = name.start - line.len();
+    (is_plain && looks_made(&line[start..as_])).then(|| found(offset + start, offset + as_))
+}
+
+/// Returns a passphrase of words: `the passphrase is basil-yonder-saddle-nectar`, `mnemonic = "abandon ability …"`.
+fn phrase(bytes: &[u8], name: &Name) -> Option<Span> {
+    let own = &bytes[name.start..name.end];
+    let is_phrase = ["phrase", "mnemonic"]
+        .iter()
+        .any(|word| own.len() >= word.len() && starts_with_folded(&own[own.len() - word.len()..], word));
+    let line = &bytes[..run(&bytes[..bytes.len().min(name.end + 320)], name.end, |b| b != b'\n')];
+    let behind = line.get(name.end..).filter(|_| is_phrase)?;
+    let verb = [" is: ", " is ", ": ", " = ", "=", "\": ", ":"].iter().find(|verb| behind.starts_with(verb.as_bytes()));
+    let verb = verb.map(|verb| verb.len()).or_else(|| find(behind, b": ").map(|at| at + 2))?;
+    let start = run(line, name.end + verb, |b| matches!(b, b'"' | b'\'' | b'`' | b' '));
+    let is_quoted = line[name.end..start].iter().any(|b| matches!(b, b'"' | b'\'' | b'`'));
+    let joined = run(line, start, |b| b.is_ascii_lowercase() || matches!(b, b'-' | b'.' | b'_'));
+    let spaced = run(line, start, |b| b.is_ascii_lowercase() || b == b' ');
+    let parts = |end: usize| bytes[start..end].split(|b| !b.is_ascii_lowercase()).filter(|part| part.len() >= 3).count();
+    let is_long = |end: usize| parts(end) >= 12 || is_quoted && parts(end) >= 4;
+    let joined = start + bytes[start..joined].trim_ascii_end().strip_suffix(b".").map_or(joined - start, <[u8]>::len);
+    if parts(joined) >= 4 && !bytes[start..joined].contains(&b' ') {
+        return Some(found(start, joined));
+    }
+    is_long(spaced).then(|| found(start, start + bytes[start..spaced].trim_ascii_end().len()))
+}
+
+/// Returns the second part of `credentials: bob:…`, `login: bob / …`.
+fn with_user(near: &[u8], name: &Name) -> Option<Span> {
+    let line = &near[..run(near, name.end, |b| b != b'\n')];
+    let user = name.end + [&b": "[..], b" are "].iter().find(|verb| line[name.end..].starts_with(verb))?.len();
+    let end = run(line, user, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'@'));
+    let start = run(line, end, |b| matches!(b, b' ' | b':' | b'/' | b','));
+    let stop = word_end(line, start);
+    let is_between = line[end..start].iter().any(|b| matches!(b, b':' | b'/'));
+    let value = &line[start..stop];
+    (user < end && is_between && (looks_made(value) || is_made_up(value) || has_marks(value) || is_mixed_case(value)))
+        .then(|| found(start, stop))
+}
+
+/// Returns a value that is alone on the line after its name: `Password:⏎…`, and what a command prints that asks for a secret:
+/// `aws ecr get-login-password⏎…`.
+fn on_next_line(bytes: &[u8], name: &Name) -> Option<Span> {
+    let near = &bytes[..bytes.len().min(name.end + 2 * NEAR)];
+    let line_end = run(near, name.end, |b| b != b'\n' && b != b'\r');
+    let rest = &near[name.end..line_end];
+    let marks = run(rest, 0, |b| matches!(b, b':' | b'}' | b'\'' | b'"' | b')' | b'?' | b' ' | b'>'));
+    let decodes = rest[marks..].starts_with(b"| ");
+    let is_command = line_before(bytes, name.start).trim_ascii_start().starts_with(b"$ ");
+    let announces = rest.trim_ascii_end().ends_with(b":");
+    if marks < rest.len() && !decodes && !is_command && !announces || line_end == near.len() {
+        return None;
+    }
+    let start = run(bytes, line_end, |b| matches!(b, b'\n' | b'\r'));
+    let start = run(bytes, start, |b| b == b' ');
+    let end = run(&bytes[..bytes.len().min(start + 4096)], start, |b| !b.is_ascii_whitespace());
+    let is_alone = start - line_end <= 8 && bytes.get(end).is_none_or(|b| matches!(b, b'\n' | b'\r'));
+    let value = &bytes[start..end.min(start + 256)];
+    let is_made = looks_made(value)
+        || (has_marks(value) || is_no_code(value)) && value.len() <= 64
+        || value.len() >= 20 && looks_random(value);
+    (is_alone && is_made && !is_variable(value)).then(|| found(start, end))
+}
+
+/// Returns the values below a name in a table whose columns are aligned by blanks.
+fn in_aligned_column(bytes: &[u8], name: &Name) -> Vec<Span> {
+    let column = line_before(bytes, name.start).len();
+    let header_end = run(bytes, name.end, |b| b != b'\n');
+    let is_header = bytes[name.start - column..header_end].iter().all(|b| b.is_ascii_alphanumeric() || b" _-()\r".contains(b));
+    let mut spans = Vec::new();
+    let mut line = header_end + 1;
+    for _ in 0..if is_header { ROWS } else { 0 } {
+        let end = run(&bytes[..bytes.len().min(line + 1000)], line, |b| b != b'\n');
+        let Some(cell) = bytes.get(line + column..end) else { break };
+        let value = &cell[..run(cell, 0, |b| b.is_ascii_graphic())];
+        let begins = bytes.get(line + column - 1) == Some(&b' ');
+        if begins && (looks_made(value) || has_marks(value) || is_made_up(value)) && !is_variable(value) {
+            spans.push(found(line + column, line + column + value.len()));
+        }
+        line = end + 1;
+    }
+    spans
+}
+
+/// Returns the value in a row of a table, or of a configuration without marks: `secret_id            5dc8c331-…`,
+/// `db_password  3  …`, `rootpw …`, `password 0 …`.
+fn in_row(bytes: &[u8], name: &Name) -> Option<Span> {
+    let line = &bytes[..run(&bytes[..bytes.len().min(name.end + NEAR)], name.end, |b| !matches!(b, b'\n' | b'\r'))];
+    let is_first = line_before(bytes, name.start).iter().all(|b| b.is_ascii_whitespace() || b.is_ascii_lowercase());
+    let words: Vec<&[u8]> = line[name.end..].split(|b| b.is_ascii_whitespace()).filter(|word| !word.is_empty()).collect();
+    let is_value = match words[..] {
+        [_] => true,
+        [number, _] => number.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    let end = line.trim_ascii_end().len();
+    let value = words.last().copied().unwrap_or_default();
+    let starts = end - value.len();
+    let is_separate = matches!(bytes.get(name.end), Some(b' ' | b'\t'));
+    let is_made = looks_made(value) || has_marks(value) || is_no_code(value) || is_made_up(value);
+    (is_value && is_separate && is_first && is_made && !is_variable(value)).then(|| found(starts, end))
+}
+
+/// Maximum bytes of a sentence after a name.
+const SENTENCE: usize = 80;
+
+/// Returns the words after the name of a password that can only be passwords, with prose between: `the password of root on the
+/// old box: …`, `das Passwort lautet …`.
+pub fn in_sentence(bytes: &[u8], name: &Name) -> Vec<Span> {
+    if !matches!(name.kind, NameKind::Password | NameKind::ShortPassword) {
+        return Vec::new();
+    }
+    let line = &bytes[..run(&bytes[..bytes.len().min(name.end + SENTENCE)], name.end, |b| b != b'\n')];
+    let mut spans = Vec::new();
+    let mut at = name.end;
+    while at < line.len() {
+        let start = run(line, at, |b| matches!(b, b' ' | b'"' | b'\'' | b'`' | b',' | b':') || b >= 0x80);
+        let end = word_end(line, start);
+        let word = &line[start..end];
+        let stop = run(line, start, |b| b.is_ascii_graphic());
+        // A sentence has words, numbers, and passwords.
+        let is_word =
+            word.iter().all(|b| b.is_ascii_alphanumeric() || *b >= 0x80 || matches!(b, b'-' | b'.' | b'\'' | b'/' | b'_' | b'@'));
+        let is_whole = bytes
+            .get(end)
+            .is_none_or(|b| b.is_ascii_whitespace() || *b >= 0x80 || matches!(b, b'"' | b'\'' | b'`' | b',' | b'.'));
+        let has_mark = word.iter().any(|b| b"!?#@^&*+%$~".contains(b));
+        let is_password = is_whole
+            && word.len() >= 8
+            && (looks_made(word) || is_made_up(word) || has_mark && has_marks(word) && !is_email(word));
+        if is_password && start > name.end && !is_variable(word) && !is_mark(word) {
+            spans.push(found(start, end));
+        } else if !is_word && !matches!(word, b"=>" | b"->" | b"-") {
+            break;
+        }
+        at = stop.max(end + 1);
+    }
+    spans
+}
+
+/// Whether a word is an address: `name2@host.example`.
+fn is_email(word: &[u8]) -> bool {
+    let at = word.iter().position(|b| *b == b'@');
+    at.is_some_and(|at| word[at..].contains(&b'.') && word.iter().all(|b| b.is_ascii_alphanumeric() || b"@._-+".contains(b)))
+}
+
+/// Maximum rows of a table below its header.
+const ROWS: usize = 100;
+
+/// Returns the values in the column of a table whose header is a name: Markdown, CSV, tabs.
+pub fn in_column(bytes: &[u8], name: &Name) -> Vec<Span> {
+    let before = bytes[..name.start].iter().rev().find(|b| **b != b' ').copied();
+    let after = bytes[name.end..].iter().find(|b| !matches!(b, b' ' | b'\r')).copied();
+    let is_end = |b: Option<u8>| b.is_none_or(|b| b == b'\n');
+    if bytes[..name.start].ends_with(b"  ") && bytes.get(name.end).is_none_or(|b| b.is_ascii_whitespace()) {
+        return in_aligned_column(bytes, name);
+    }
+    let mark = [before, after].into_iter().flatten().find(|b| matches!(b, b'|' | b'\t' | b',' | b';'));
+    let Some(mark) = mark.filter(|mark| [before, after].iter().all(|b| is_end(*b) || *b == Some(*mark))) else {
+        return Vec::new();
+    };
+    let line_start = name.start - line_before(bytes, name.start).len();
+    let column = bytes[line_start..name.start].iter().filter(|b| **b == mark).count();
+    let header_end = run(bytes, name.end, |b| b != b'\n');
+    let header = &bytes[line_start..header_end];
+    // A list of names in code is no header.
+    if header.len() > 400 || header.iter().any(|b| matches!(b, b'(' | b')' | b'{' | b'}' | b'=' | b'[' | b'"' | b'\'')) {
+        return Vec::new();
+    }
+    let width = header.iter().filter(|b| **b == mark).count();
+    let mut spans = Vec::new();
+    let mut line = header_end + 1;
+    for _ in 0..ROWS {
+        let end = run(&bytes[..bytes.len().min(line + 1000)], line, |b| b != b'\n');
+        // A line between the header and the rows.
+        if end > line && bytes[line..end].iter().all(|b| matches!(b, b'-' | b'+' | b'=' | b'|' | b':' | b' ' | b'\r')) {
+            line = end + 1;
+            continue;
+        }
+        let Some(row) = bytes.get(line..end).filter(|row| row.iter().filter(|b| **b == mark).count() == width && !row.is_empty())
+        else {
+            break;
+        };
+        let cell = row.split(|b| *b == mark).nth(column).unwrap_or_default();
+        let offset = row.split(|b| *b == mark).take(column).map(|cell| cell.len() + 1).sum::<usize>();
+        let start = line + offset + (cell.len() - cell.trim_ascii_start().len());
+        let value = cell.trim_ascii().trim_ascii_end();
+        if (looks_made(value) || looks_set(value) || has_marks(value) || is_made_up(value)) && !is_variable(value) {
+            spans.push(found(start, boundary(bytes, start + value.len())));
+        }
+        line = end + 1;
+    }
+    spans
+}
+
+/// Returns a strong value in quotes on the name's line: `setPassword("…")`, `if password == "…"`,
+/// `ENV.fetch('PW', '…')`.
+fn quoted_on_line(near: &[u8], from: usize) -> Option<Span> {
+    let line = &near[..run(near, from, |b| b != b'\n')];
+    let is_quote = |b: u8| matches!(b, b'"' | b'\'' | b'`');
+    let mut at = run(line, from, |b| !is_quote(b));
+    while at < line.len() {
+        let start = at + 1;
+        let close = run(line, start, |b| b != line[at]);
+        let escaped = close > start && line[close - 1] == b'\\';
+        let end = close - usize::from(escaped);
+        if close < line.len()
+            && (is_strong_short(&line[start..end]) || line.len() - from < 96 && is_secret_string(&line[start..end]))
+        {
+            return Some(Span { start, end, family: "assigned-secret", guessless: false });
+        }
+        // Where quotes are not paired, the closing quote may open the next string.
+        at = run(line, start, |b| !is_quote(b));
+    }
+    None
+}
+
+/// Whether a value is not part of a path, of base64 or of a name.
+fn stands_alone(bytes: &[u8], start: usize, end: usize) -> bool {
+    let in_other = |b: Option<&u8>| b.is_some_and(|b| matches!(b, b'/' | b'+' | b'.' | b'$' | b'#' | b'@' | b'\\' | b'%'));
+    !in_other(start.checked_sub(1).map(|i| &bytes[i])) && !in_other(bytes.get(end)) && bytes.get(end) != Some(&b'(')
+}
+
+/// Whether a value looks issued: upper case, lower case and digits alternate as in random text, or it is random
+/// letters.
+fn is_issued(value: &[u8]) -> bool {
+    let has = |class: fn(&u8) -> bool| value.iter().any(class);
+    let mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit) && changes_often(value);
+    LENGTH.contains(&value.len()) && (mixed && !is_plain_words(value) && !is_reference(value) || is_random_letters(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::scan::scan;
+
+    #[test]
+    fn random_values_near_a_telling_name_are_found() {
+        for text in [
+            "client.setToken(\"9DUxl2wzmESR9Vm0avo7lbxSX2tRLOUe\")",
+            "Dim password As String = \"Wdc2Dy5u8PXGbsFgxD3FZMyXzR6rrlJM\"",
+            "api_key: str = Field(default=\"bot974DZpXMgUNs6jEUSf9UroEVuytrx\")",
+            "| user | password |\n|------|----------|\n| bob  | sy9THQNDnndIE1v0yhTlcFKMQ9TbLee6 |",
+            "poetry config pypi-token.pypi 2Y71Am8W9fiquaR7mlcKNGLxWHdnRfqD",
+            "password = os.getenv(\"P\") or \"4IbTw0FpKG1VZm3QBhxTuIYNgBZ5sJ7Z\"",
+            "var jwtSecret = []byte(\"GE3jPSvsto0lM6S9sT2SFHk7FH5bp7kg\")",
+        ] {
+            assert_eq!(scan(text).len(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn passwords_are_found_as_people_write_them() {
+        for text in [
+            "The password for the staging box is «zs8iAMaBAak3g6»",
+            "I changed the root password to «wmQnG2nbNHW1So»",
+            "use «Tiger@6140!ylz» as the password",
+            "it asks for a password, type «Falcon&0673!mar»",
+            "user bob, password «Turtle!liverpool1782», as ever",
+            "Das Passwort für den Testserver lautet «Kf-0m8Vfq!gHj», bitte nicht weitergeben",
+            "数据库密码是 «Pizza.oslo06»，请写进配置文件。",
+            "Пароль от базы: «7GlgkvqTtdva7F», логин прежний",
+            "credentials: bob:«qPFVXXJmKiNyoH»",
+            "The passphrase is «basil-yonder-saddle-nectar-meadow», keep it safe",
+            "Enter password: \n«Cobalt?2194#rap»\nWelcome",
+            "$ aws ecr get-login-password\n«eyJwYXlsb2FkIjoi4oCxAMlvgds0U56ebfiTRTpUuua3ohII»",
+            "secret_id             «5dc8c331-02fd-1ca8-9e6f-94a7eda8bc8f»",
+            "| user | password |\n|------|----------|\n| bob  | «Tiger+8573#ldl» |",
+            "user\tpassword\nbob\t«Kiwi&7298*yhu»",
+            "HOST        USER    PASSWORD\nweb01       root    «Winter!berlin5173»",
+            "password = «&(}i?^IpZNH6MMaP%7»",
+            "spring.datasource.password=«?eoJk&o]#rI3+925}]c5»",
+            "admin_passwd = «Pluto%2690#foj»",
+            "senha: «b4awYLuLBsW8tf»",
+            "secret = (\"«44LXidETrxbfJguRbL5N\"\n          \"GtCMQQtpshrjjgDoVYFX»\")",
+        ] {
+            let (before, secret) = text.split_once('«').unwrap();
+            let (secret, behind) = secret.split_once('»').unwrap();
+            let spans = scan(&format!("{before}{secret}{behind}"));
+            assert!(spans.iter().any(|s| (s.start, s.end) == (before.len(), before.len() + secret.len())), "{text}: {spans:?}");
+        }
+    }
+
+    #[test]
+    fn prose_and_code_about_passwords_stay() {
+        for text in [
+            "The password must have at least 12 characters, 1 digit and 1 mark",
+            "password: Optional[str] = None",
+            "let password = std::env::var(\"DB_PASSWORD\")?;",
+            "password=get_secret2(name)[\"value\"]",
+            "| name | password policy |\n|------|-----|\n| a1 | 12 characters |",
+            "const PIN_KEY: KeyType2 = 4;",
+            "password: ${{ secrets.DB_PASSWORD_2 }}",
+            "heroku config:set NODE_ENV=production PORT=8080",
+        ] {
+            assert_eq!(scan(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn names_hashes_and_paths_near_one_stay() {
+        for text in [
+            "token = tokenizer.getNextTokenFromBuffer2(input)",
+            "password_hash(\"MyVeryLongClassNameForTests2\")",
+            "key: sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==",
+            "the token cache was built from 8f14e45fceea167a5a36dedd4bea2543",
+            "token file at /home/me/AbCdEf12GhIjKl34MnOpQr56/x",
+        ] {
+            assert_eq!(scan(text), [], "{text}");
+        }
+    }
+}
