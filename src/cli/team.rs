@@ -242,6 +242,10 @@ fn warnings(result: &SyncResult) {
     if result.programs.is_cut {
         output::warn("other programs have more than 20,000 rows in a RAD table; the rest is not read");
     }
+    if !result.folder.over_budget.is_empty() {
+        let machines = count(result.folder.over_budget.len() as i64, "machine", "machines");
+        output::warn(&format!("{machines} sent more than one sync reads: {}", result.folder.over_budget.join(", ")));
+    }
     for (path, why) in result.folder.left_alone.iter().take(LEFT_ALONE) {
         output::warn(&format!("{} is left alone: {why}", path.display()));
     }

@@ -130,6 +130,11 @@ const BETWEEN: &str = "\u{1f}";
 /// Changes per answer, and per transaction.
 pub const BATCH: i64 = 1000;
 
+/// Maximum machines that are not known yet.
+const HEADS: i64 = 1000;
+/// Maximum bytes of an answer with changes.
+pub const ANSWER: usize = 8 << 20;
+
 /// The last number of a machine's series on the server, and how many of its changes have a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesHead {
@@ -156,9 +161,11 @@ fn change(row: &Row) -> Result<SharedChange> {
 }
 
 impl TeamServer {
-    /// Returns the head of each machine's series.
-    pub fn heads(&mut self) -> Result<Vec<SeriesHead>> {
-        let rows = self.query("SELECT machine, seq, texts FROM nmem.heads ORDER BY machine", &[])?;
+    /// Returns the heads of the known machines' series, and of others up to [`HEADS`]: anybody can add rows.
+    pub fn heads(&mut self, known: &[String]) -> Result<Vec<SeriesHead>> {
+        let sql = "SELECT machine, seq, texts FROM nmem.heads WHERE octet_length(machine) = 64
+                   ORDER BY machine = ANY($1) DESC, machine LIMIT $2";
+        let rows = self.query(sql, &[&known, &(known.len() as i64 + HEADS)])?;
         let head = |row: &Row| {
             Ok(SeriesHead { machine: column(row, "machine")?, seq: column(row, "seq")?, texts: column(row, "texts")? })
         };
@@ -171,24 +178,33 @@ impl TeamServer {
         let machines: Vec<&str> = applied.iter().map(|(machine, _)| machine.as_str()).collect();
         let numbers: Vec<i64> = applied.iter().map(|(_, seq)| *seq).collect();
         let sql = "SELECT c.machine, c.seq, c.uuid, c.counter, c.gone, c.withdrawn, c.projects, c.name, c.digest, c.signature,
-                     CASE WHEN length(c.body) <= $5 THEN c.body END AS body
-                   FROM unnest($1::text[], $2::bigint[]) AS a(machine, seq)
-                   JOIN nmem.changes c ON c.machine = a.machine COLLATE \"C\" AND c.seq > a.seq
-                   WHERE c.gone OR c.projects && $3 ORDER BY c.machine, c.seq LIMIT $4";
-        let rows = self.query(sql, &[&machines, &numbers, &projects, &BATCH, &(most as i32)])?;
+                     CASE WHEN octet_length(c.body) <= $5 THEN c.body END AS body
+                   FROM (
+                     SELECT c.machine, c.seq, left(c.uuid, 100) AS uuid, c.counter, c.gone, c.withdrawn,
+                       CASE WHEN pg_column_size(c.projects) <= 20000 AND cardinality(c.projects) <= 50 THEN c.projects ELSE '{}' END AS projects,
+                       left(c.name, 500) AS name, left(c.digest, 100) AS digest, left(c.signature, 200) AS signature, c.body,
+                       sum(least(octet_length(coalesce(c.body, '')), $5) + 1000) OVER (ORDER BY c.machine, c.seq) AS bytes
+                     FROM unnest($1::text[], $2::bigint[]) AS a(machine, seq)
+                     JOIN nmem.changes c ON c.machine = a.machine COLLATE \"C\" AND c.seq > a.seq
+                     WHERE c.gone OR c.projects && $3 ORDER BY c.machine, c.seq LIMIT $4
+                   ) c WHERE c.bytes <= $6 ORDER BY c.machine, c.seq";
+        let bytes = ANSWER as i64 + most as i64;
+        let rows = self.query(sql, &[&machines, &numbers, &projects, &BATCH, &(most as i32), &bytes])?;
         rows.iter().map(change).collect()
     }
 
-    /// The last change of a machine's series that the server has.
-    pub fn last_change(&mut self, machine: &str) -> Result<Option<SharedChange>> {
-        let sql = "SELECT machine, seq, uuid, counter, gone, withdrawn, projects, name, digest, signature, body
-                   FROM nmem.changes WHERE machine = $1 ORDER BY seq DESC LIMIT 1";
-        self.query(sql, &[&machine])?.first().map(change).transpose()
+    /// The last changes of a machine's series that the server has, without their texts, newest first.
+    pub fn last_changes(&mut self, machine: &str, limit: i64) -> Result<Vec<SharedChange>> {
+        let sql = "SELECT machine, seq, left(uuid, 100) AS uuid, counter, gone, withdrawn,
+                     CASE WHEN pg_column_size(projects) <= 20000 AND cardinality(projects) <= 50 THEN projects ELSE '{}' END AS projects,
+                     left(name, 500) AS name, left(digest, 100) AS digest, left(signature, 200) AS signature, NULL::text AS body
+                   FROM nmem.changes WHERE machine = $1 ORDER BY seq DESC LIMIT $2";
+        self.query(sql, &[&machine, &limit])?.iter().map(change).collect()
     }
 
-    /// Removes a change that the machine did not make.
-    pub fn remove_forged(&mut self, machine: &str, seq: i64) -> Result<()> {
-        self.execute("DELETE FROM nmem.changes WHERE machine = $1 AND seq = $2", &[&machine, &seq]).map(drop)
+    /// Removes the changes in a machine's name after a number: it did not make them.
+    pub fn remove_forged(&mut self, machine: &str, after: i64) -> Result<()> {
+        self.execute("DELETE FROM nmem.changes WHERE machine = $1 AND seq > $2", &[&machine, &after]).map(drop)
     }
 
     /// Adds changes of one machine, at most [`BATCH`], in one transaction; existing ones are unchanged. `rows` are

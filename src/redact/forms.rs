@@ -112,7 +112,7 @@ impl Value {
             true => is_no_code(word) && (word == trimmed || is_no_code(trimmed)),
             false => !word.contains(&b'"') && has_marks(word),
         };
-        let word = if is_whole && !is_no_code(word) || !is_whole { trimmed } else { word };
+        let word = if is_whole && is_no_code(word) { word } else { trimmed };
         self.end = self.start + word.len();
         let is_longer = !word.iter().all(|b| Body::Token68.has(*b)) && !is_variable(word);
         (is_longer && is_password(word)).then_some(self)

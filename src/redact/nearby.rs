@@ -127,15 +127,15 @@ fn said(near: &[u8], from: usize, is_password: bool) -> Option<Span> {
     let is_between = [&b" for "[..], b" of ", b" on ", b" to ", b" in ", b" ("].iter().any(|word| behind.starts_with(word));
     let after = |verb: &&str| behind.starts_with(verb.as_bytes()).then_some(verb.len());
     let further = |verb: &&str| find(&behind[..gap.max(verb.len()).min(behind.len())], verb.as_bytes()).map(|at| at + verb.len());
-    let direct = VERBS.iter().find_map(|verb| after(verb));
-    let behind_gap = || is_between.then(|| [" is: ", " is ", " to "].iter().find_map(|verb| further(verb))).flatten();
+    let direct = VERBS.iter().find_map(&after);
+    let behind_gap = || is_between.then(|| [" is: ", " is ", " to "].iter().find_map(&further)).flatten();
     // `pw: …`; a longer name has a form of its own.
     let short = (is_password && behind.starts_with(b": ")).then_some(2).map(|at| from + at);
     if let Some(start) = short {
         let end = word_end(line, start);
         return looks_made(&line[start..end]).then(|| found(start, end));
     }
-    let asked = || ASKS.iter().find_map(|verb| after(verb));
+    let asked = || ASKS.iter().find_map(&after);
     let candidates = direct.into_iter().chain(behind_gap()).chain(asked());
     candidates.map(|at| value_said(line, from + at)).find(Option::is_some).flatten()
 }

@@ -6,7 +6,7 @@ use crate::model::{Draft, Machine, Maker, Millis, Platform, Provenance, SharedCh
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Maximum length of a chain of memories that supersede each other.
 const CHAIN: usize = 100;
@@ -262,6 +262,10 @@ const MACHINE: &str = "SELECT id, key, name, seq, own, trusted, seen_at FROM mac
 /// must not continue the series.
 const SEED: &str = "machine_seed";
 const PLACE: &str = "machine_place";
+/// Before the id of a machine: the greatest number of its changes that arrived.
+const NEWEST: &str = "sync_newest:";
+/// Before the name of a machine's folder: the chunks in it that were read, as a JSON object.
+const CHUNKS: &str = "sync_chunks:";
 
 /// This machine's identity.
 #[derive(Clone, Debug)]
@@ -287,6 +291,18 @@ impl Store {
     /// All known machines.
     pub fn machines(&self) -> Result<Vec<Machine>> {
         Ok(self.conn.prepare_cached(&format!("{MACHINE} ORDER BY id"))?.query_map([], machine)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Numbers that a sync remembers about the files of a machine's folder.
+    pub fn chunks_read(&self, machine: &str) -> Result<BTreeMap<String, i64>> {
+        let json: Option<String> = self.meta(&format!("{CHUNKS}{machine}"))?;
+        Ok(json.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default())
+    }
+
+    /// Remembers them.
+    pub fn set_chunks_read(&mut self, machine: &str, read: &BTreeMap<String, i64>) -> Result<()> {
+        let json = serde_json::to_string(read)?;
+        self.write(|tx| tx.set_meta(&format!("{CHUNKS}{machine}"), Some(json)))
     }
 
     /// This machine, if it has shared before from the same host and file.
@@ -366,8 +382,9 @@ impl Store {
 }
 
 impl Tx<'_> {
-    /// Returns the machine with a key, and records it if it is new. Updates its name to the one that it last used.
-    pub fn machine(&self, key: &str, name: &str, now: Millis) -> Result<Machine> {
+    /// Returns the machine with a key, and records it if it is new. Updates its name to that of a change that is newer than all
+    /// known ones.
+    pub fn machine(&self, key: &str, name: &str, seq: i64, now: Millis) -> Result<Machine> {
         let known: Vec<Machine> = {
             let mut statement = self.tx.prepare_cached(&format!("{MACHINE} WHERE key = ?1"))?;
             statement.query_map([key], machine)?.collect::<Result<_, _>>()?
@@ -376,9 +393,20 @@ impl Tx<'_> {
             let sql = "INSERT INTO machines(key, name, seq, seen_at) VALUES (?1, ?2, 0, ?3)";
             self.tx.prepare_cached(sql)?.execute(params![key, name, now])?;
             let id = self.tx.last_insert_rowid();
+            self.set_meta(&format!("{NEWEST}{id}"), Some(seq))?;
             let (key, name) = (key.to_string(), name.to_string());
             return Ok(Machine { id, key, name, seq: 0, is_own: false, is_trusted: false, seen_at: now });
         };
+        let newest: i64 = self
+            .tx
+            .prepare_cached("SELECT value FROM meta WHERE key = ?1")?
+            .query_row([format!("{NEWEST}{}", known.id)], |row| row.get(0))
+            .optional()?
+            .unwrap_or(known.seq);
+        if seq <= newest {
+            return Ok(known);
+        }
+        self.set_meta(&format!("{NEWEST}{}", known.id), Some(seq))?;
         if known.name != name || known.seen_at != now {
             // The user trusts a person by name: a machine that takes another name must be trusted again.
             let sql = "UPDATE machines SET trusted = trusted AND name = ?2, name = ?2, seen_at = ?3 WHERE id = ?1";
@@ -398,6 +426,7 @@ impl Tx<'_> {
 
     /// Causes all changes of other machines to be applied again, because more projects are shared than before.
     pub fn apply_all_again(&self) -> Result<()> {
+        self.tx.execute("DELETE FROM meta WHERE key LIKE ?1 || '%' AND key <> ?1 || 'own'", [CHUNKS])?;
         Ok(self.tx.execute("UPDATE machines SET seq = 0 WHERE NOT own", []).map(drop)?)
     }
 }

@@ -16,6 +16,7 @@ use anyhow::Result;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Maximum time in the future, in milliseconds; later times count as now.
 const AHEAD: Millis = 86_400_000;
@@ -27,6 +28,49 @@ const COUNTER: i64 = 1 << 40;
 /// Maximum characters of a person's name, and maximum bytes of an id.
 const NAME: usize = 40;
 const ID: usize = 64;
+/// Maximum keys of a change's project, and their bytes together.
+const PROJECTS: usize = 50;
+const PROJECT_BYTES: usize = 16 << 10;
+
+/// One machine's share of a sync: what is over it waits for the next one, and holds up nobody else.
+#[derive(Debug)]
+pub struct SyncBudget {
+    changes: usize,
+    bytes: usize,
+    invalid: usize,
+    until: Instant,
+}
+
+/// Maximum changes, bytes and invalid changes of one machine in a sync.
+const CHANGES: usize = 100_000;
+const BYTES: usize = 256 << 20;
+const INVALID: usize = 100;
+/// Maximum time for one machine, for a person and in a hook.
+const TIME: Duration = Duration::from_secs(120);
+const IN_HOOK: Duration = Duration::from_millis(500);
+
+impl SyncBudget {
+    /// Counts what was read.
+    pub fn spend(&mut self, changes: usize, bytes: usize) {
+        self.changes += changes;
+        self.bytes += bytes;
+    }
+
+    /// Counts a change or a file that cannot be used.
+    pub fn count_invalid(&mut self) {
+        self.invalid += 1;
+    }
+
+    /// Whether nothing more is read now.
+    pub fn is_spent(&self) -> bool {
+        self.changes >= CHANGES || self.bytes >= BYTES || self.is_abused() || Instant::now() > self.until
+    }
+
+    /// Whether too much was invalid.
+    pub fn is_abused(&self) -> bool {
+        self.invalid >= INVALID
+    }
+}
 
 /// Applies changes of other machines.
 pub struct Inbox<'a> {
@@ -36,13 +80,26 @@ pub struct Inbox<'a> {
     pub own_key: &'a str,
     pub name: &'a str,
     pub now: Millis,
+    pub is_in_hook: bool,
 }
 
 impl Inbox<'_> {
-    /// Applies changes of one machine in one transaction. With `is_next` nothing is missing before them, so everything
-    /// up to the last change that the machine signed is recorded as applied; a forged number has no effect. An invalid
-    /// change is counted and skipped.
-    pub fn apply(&self, store: &mut Store, changes: &[SharedChange], is_next: bool, received: &mut Received) -> Result<()> {
+    /// Returns the budget of a machine.
+    pub fn budget(&self) -> SyncBudget {
+        let time = if self.is_in_hook { IN_HOOK } else { TIME };
+        SyncBudget { changes: 0, bytes: 0, invalid: 0, until: Instant::now() + time }
+    }
+
+    /// Applies changes of one machine in one transaction. With `mark`, everything up to that number is recorded as applied, if
+    /// the machine signed a change with it or a later one. An invalid change is counted and skipped.
+    pub fn apply(
+        &self,
+        store: &mut Store,
+        changes: &[SharedChange],
+        mark: Option<i64>,
+        budget: &mut SyncBudget,
+        received: &mut Received,
+    ) -> Result<()> {
         let mut last = 0;
         let mut checked = Vec::new();
         for change in changes.iter().filter(|change| change.machine != self.own_key) {
@@ -51,22 +108,24 @@ impl Inbox<'_> {
                 checked.extend(self.checked(change, received));
             } else {
                 received.invalid += 1;
+                budget.count_invalid();
+                if budget.is_abused() {
+                    break;
+                }
             }
         }
         let Some(key) = changes.first().map(|change| change.machine.clone()).filter(|_| last > 0) else { return Ok(()) };
         let shared: Vec<i64> = self.projects.iter().map(|project| project.id).collect();
         store.write(|tx| {
-            let mut machine: Option<Machine> = None;
-            for checked in &checked {
-                let known = match machine.take().filter(|known| known.key == checked.change.machine) {
-                    Some(known) => known,
-                    None => tx.machine(&checked.change.machine, &checked.name, self.now)?,
-                };
-                self.apply_one(tx, checked, &known, &shared, received)?;
-                machine = Some(known);
+            // The newest change names the machine; an older one that somebody sends again does not.
+            if let Some(newest) = checked.iter().max_by_key(|checked| checked.change.seq) {
+                let machine = tx.machine(&key, &newest.name, newest.change.seq, self.now)?;
+                for checked in &checked {
+                    self.apply_one(tx, checked, &machine, &shared, received)?;
+                }
             }
-            if is_next {
-                tx.set_applied(&key, last)?;
+            if let Some(mark) = mark.filter(|_| last > 0) {
+                tx.set_applied(&key, mark.min(last))?;
             }
             tx.supersede_arrived()
         })
@@ -131,7 +190,8 @@ struct Checked<'c> {
 fn is_sound(change: &SharedChange) -> bool {
     let is_id = !change.uuid.is_empty() && change.uuid.len() <= ID && change.uuid.chars().all(|c| c.is_ascii_graphic());
     let is_empty_if_gone = !change.gone || change.body.is_none();
-    is_id && is_empty_if_gone && change.seq > 0 && (1..=COUNTER).contains(&change.counter)
+    let is_small = change.projects.len() <= PROJECTS && change.projects.iter().map(String::len).sum::<usize>() <= PROJECT_BYTES;
+    is_id && is_small && is_empty_if_gone && change.seq > 0 && (1..=COUNTER).contains(&change.counter)
 }
 
 /// Parses a memory and cuts it to the limits; `None` if it is invalid.

@@ -317,7 +317,7 @@ mod tests {
             });
             let changes: Vec<SharedChange> = changes.collect();
             if let (Some(first), Some(last)) = (changes.first(), changes.last()) {
-                super::shared_folder::write(&mallory, first.seq, last.seq, changes.len(), &changes).unwrap();
+                super::shared_folder::write(&mallory, (first.seq, last.seq), changes.len(), &changes, false).unwrap();
             }
             anna.sync();
             // What he claims gets another uuid here, so all but that stays.

@@ -1,10 +1,10 @@
 //! A sync with PostgreSQL.
 
-use super::incoming::{self, BODY, Inbox};
+use super::incoming::{self, BODY, Inbox, SyncBudget};
 use super::outgoing::Outbox;
 use super::people::is_authentic;
 use crate::model::{Machine, Received, SharedChange, SharedMemory};
-use crate::postgres::{BATCH, RadRow, SeriesHead, TeamServer};
+use crate::postgres::{ANSWER, BATCH, RadRow, SeriesHead, TeamServer};
 use crate::store::Store;
 use anyhow::Result;
 use std::collections::HashMap;
@@ -21,23 +21,30 @@ pub fn pull(
     let known: HashMap<String, i64> = store.machines()?.into_iter().map(|machine| (machine.key, machine.seq)).collect();
     let others = heads.iter().filter(|head| head.machine != inbox.own_key);
     let mut applied: Vec<(String, i64)> = others
-        .map(|head| (head.machine.clone(), known.get(&head.machine).copied().unwrap_or(0)))
-        .filter(|(machine, seq)| heads.iter().any(|head| head.machine == *machine && head.seq > *seq))
+        .map(|head| (head, known.get(&head.machine).copied().unwrap_or(0)))
+        .filter(|(head, seq)| head.seq > *seq)
+        .map(|(head, seq)| (head.machine.clone(), seq))
         .collect();
     let projects: Vec<String> = inbox.projects.iter().flat_map(|project| project.keys.clone()).collect();
+    let mut budgets: HashMap<String, SyncBudget> = HashMap::new();
     let mut count = 0;
     while !applied.is_empty() {
         let changes = server.changes(&applied, &projects, BODY)?;
-        let is_last = changes.len() < BATCH as usize;
+        let bytes: usize = changes.iter().map(|change| change.body.as_ref().map_or(0, String::len) + 1000).sum();
+        let is_last = changes.len() < BATCH as usize && bytes < ANSWER;
         for of_machine in changes.chunk_by(|one, next| one.machine == next.machine) {
             let (machine, last) = (&of_machine[0].machine, of_machine[of_machine.len() - 1].seq);
-            inbox.apply(store, of_machine, true, received)?;
+            let budget = budgets.entry(machine.clone()).or_insert_with(|| inbox.budget());
+            inbox.apply(store, of_machine, Some(last), budget, received)?;
+            budget.spend(of_machine.len(), of_machine.iter().filter_map(|change| change.body.as_ref()).map(String::len).sum());
             if let Some(mark) = applied.iter_mut().find(|(known, _)| known == machine) {
                 mark.1 = last;
             }
             count += of_machine.len();
         }
         progress(&format!("received {count} changes"));
+        // What is over the budget of a machine waits for the next sync.
+        applied.retain(|(machine, _)| !budgets.get(machine).is_some_and(SyncBudget::is_spent));
         if is_last {
             break;
         }
@@ -51,14 +58,16 @@ pub fn is_forked(server: &mut TeamServer, heads: &[SeriesHead], own: &Machine) -
     if !heads.iter().any(|head| head.machine == own.key && head.seq > own.seq) {
         return Ok(false);
     }
-    while let Some(last) = server.last_change(&own.key)?.filter(|last| last.seq > own.seq) {
-        if is_authentic(&SharedChange { body: None, ..last.clone() }) {
-            return Ok(true);
-        }
-        server.remove_forged(&own.key, last.seq)?;
+    let last = server.last_changes(&own.key, LAST)?;
+    if last.iter().any(|change| change.seq > own.seq && is_authentic(change)) {
+        return Ok(true);
     }
+    server.remove_forged(&own.key, own.seq)?;
     Ok(false)
 }
+
+/// Number of a series' last changes that are checked: a copy of this database signed some of them.
+const LAST: i64 = 1000;
 
 /// Sends this machine's changes, and withdraws texts that were forgotten or superseded since; returns how many were
 /// sent.
@@ -76,7 +85,7 @@ pub fn push(
     if is_done || here.is_none() && outbox.own.machine.seq == 0 {
         return Ok(0);
     }
-    let behind = server.last_change(key)?.map_or(0, |last| last.seq.min(outbox.own.machine.seq));
+    let behind = server.last_changes(key, 1)?.first().map_or(0, |last| last.seq.min(outbox.own.machine.seq));
     let mut sent = 0;
     for numbers in store.own_numbers(behind)?.chunks(BATCH as usize) {
         let mut changes = Vec::with_capacity(numbers.len());

@@ -1,28 +1,30 @@
 //! Exchange through a folder: one file per machine, in signed chunks.
 
-use super::incoming::{BODY, Inbox};
+use super::incoming::{Inbox, SyncBudget};
 use super::outgoing::Outbox;
 use super::people::is_authentic;
 use crate::error::UserError;
 use crate::files;
-use crate::model::{Machine, Received, SharedChange};
+use crate::model::{Machine, Received, Share, SharedChange};
 use crate::store::Store;
 use anyhow::{Context, Result};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of a chunk, as stored and as text. This stops a decompression bomb.
-const STORED: u64 = 64 << 20;
-const TEXT: u64 = 512 << 20;
-/// Maximum bytes of a line: a body with every character escaped, and the fields around it.
-const LINE: u64 = 7 * BODY as u64;
+/// Maximum bytes of a chunk as stored, and of its lines; maximum lines. An honest chunk has at most [`CHUNK`] lines. This stops
+/// a decompression bomb.
+const STORED: u64 = 16 << 20;
+const TEXT: u64 = 64 << 20;
+const LINES: usize = 4 * CHUNK as usize;
+/// Maximum bytes of a line.
+const LINE: u64 = 6 << 20;
 /// Digits of a chunk's hash in its name.
 const HASH: usize = 16;
 const ENDING: &str = ".jsonl.gz";
@@ -61,39 +63,79 @@ fn hash(bytes: &[u8]) -> String {
     })
 }
 
-/// Reads a chunk, or returns the reason to skip it.
-pub fn read(path: &Path, name: &ChunkName) -> Result<Vec<SharedChange>, &'static str> {
-    let mut stored = Vec::new();
-    let file = files::regular(path).map_err(|_| "cannot be read")?;
-    file.take(STORED + 1).read_to_end(&mut stored).map_err(|_| "cannot be read")?;
-    if stored.len() as u64 > STORED {
-        return Err("larger than a chunk can be");
-    }
-    if hash(&stored) != name.hash {
-        return Err("not complete yet, or damaged");
-    }
-    let mut lines = BufReader::new(GzDecoder::new(&stored[..]).take(TEXT));
-    let mut changes = Vec::new();
-    let mut line = Vec::new();
-    while changes.len() as i64 <= name.last - name.first {
-        line.clear();
-        let read = (&mut lines).take(LINE).read_until(b'\n', &mut line).map_err(|_| "damaged")?;
-        if read == 0 {
-            break;
-        }
-        // A line of a later version is no reason to reject the others.
-        if line.last() != Some(&b'\n') {
+/// The lines of a chunk whose content is the one that its name states.
+pub struct ChunkLines {
+    lines: std::io::Take<BufReader<GzDecoder<std::io::Cursor<Vec<u8>>>>>,
+    /// Lines read so far.
+    pub count: usize,
+}
+
+impl ChunkLines {
+    /// Opens a chunk, or returns the reason to skip it.
+    pub fn open(path: &Path, name: &ChunkName) -> Result<ChunkLines, &'static str> {
+        let mut stored = Vec::new();
+        let file = files::regular(path).map_err(|_| "cannot be read")?;
+        file.take(STORED + 1).read_to_end(&mut stored).map_err(|_| "cannot be read")?;
+        if stored.len() as u64 > STORED {
             return Err("larger than a chunk can be");
         }
-        changes.extend(
-            serde_json::from_slice::<SharedChange>(&line).ok().filter(|change| (name.first..=name.last).contains(&change.seq)),
-        );
+        if hash(&stored) != name.hash {
+            return Err("not complete yet, or damaged");
+        }
+        let lines = BufReader::new(GzDecoder::new(std::io::Cursor::new(stored))).take(TEXT);
+        Ok(ChunkLines { lines, count: 0 })
+    }
+
+    /// Returns the next change with the bytes of its line, `None` for a line of a later version; or the end, or the reason to
+    /// read no further.
+    pub fn next_change(&mut self) -> Result<Option<(Option<SharedChange>, usize)>, &'static str> {
+        let mut line = Vec::new();
+        let read = (&mut self.lines).take(LINE).read_until(b'\n', &mut line).map_err(|_| "damaged")?;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.count += 1;
+        if line.last() != Some(&b'\n') || self.count > LINES {
+            return Err("larger than a chunk can be");
+        }
+        Ok(Some((serde_json::from_slice::<SharedChange>(&line).ok(), read)))
+    }
+}
+
+/// Reads a whole chunk of this machine.
+fn read(path: &Path, name: &ChunkName) -> Result<Vec<SharedChange>, &'static str> {
+    let mut lines = ChunkLines::open(path, name)?;
+    let mut changes = Vec::new();
+    while let Some((change, _)) = lines.next_change()? {
+        changes.extend(change.filter(|change| (name.first..=name.last).contains(&change.seq)));
     }
     Ok(changes)
 }
 
+/// Whether a path is a folder itself, and no link to one.
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
+}
+
+/// Creates a file that others may read only if they may read the memories.
+fn create(path: &Path, is_private: bool) -> std::io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, if is_private { 0o600 } else { 0o666 });
+    #[cfg(not(unix))]
+    let _ = is_private;
+    options.open(path)
+}
+
 /// Writes a chunk; returns its path, and whether it is new. The same changes produce the same file.
-pub fn write(folder: &Path, first: i64, last: i64, texts: usize, changes: &[SharedChange]) -> Result<(PathBuf, bool)> {
+pub fn write(
+    folder: &Path,
+    (first, last): (i64, i64),
+    texts: usize,
+    changes: &[SharedChange],
+    is_private: bool,
+) -> Result<(PathBuf, bool)> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
     for change in changes {
         serde_json::to_writer(&mut gzip, change)?;
@@ -108,7 +150,7 @@ pub fn write(folder: &Path, first: i64, last: i64, texts: usize, changes: &[Shar
     // The name begins with a dot until the file is complete, so that other machines ignore it.
     let temporary = folder.join(format!(".{}-{}", name.file(), &files::unique()[..8]));
     let all = || -> std::io::Result<()> {
-        let mut file = fs::File::create(&temporary)?;
+        let mut file = create(&temporary, is_private)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
         fs::rename(&temporary, &path)
@@ -126,7 +168,13 @@ const MANY: usize = 20;
 const KEY: usize = 16;
 /// Maximum machines, and maximum chunks of a machine, to look at.
 const MACHINES: usize = 1000;
-const CHUNKS: usize = 100_000;
+const CHUNKS: usize = 5_000;
+/// Changes per transaction, and their bytes: a hook keeps what it has done when its time is over.
+const STEP: usize = 200;
+const STEP_BYTES: usize = 1 << 20;
+
+/// Name under which the chunks of this machine are remembered.
+const OWN: &str = "own";
 
 /// Result of a sync with a folder.
 #[derive(Clone, Debug, Default)]
@@ -138,6 +186,8 @@ pub struct FolderSync {
     pub removed: usize,
     /// Files that were skipped, each with the reason.
     pub left_alone: Vec<(PathBuf, &'static str)>,
+    /// Machines that sent more than one sync reads; the next one continues.
+    pub over_budget: Vec<String>,
 }
 
 /// The chunks in a machine's folder, in order of their first number.
@@ -160,17 +210,16 @@ fn is_machine(name: &str) -> bool {
     name.len() == KEY && name.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c))
 }
 
-/// Reads the chunks of other machines.
+/// Reads the chunks of other machines. A chunk is known by its content: its name only says where it may be skipped, so a file
+/// that takes the place of another hides that one no longer than it is there.
 pub fn pull(store: &mut Store, folder: &Path, inbox: &Inbox, received: &mut Received, done: &mut FolderSync) -> Result<()> {
     let entries = fs::read_dir(folder).map_err(|error| {
         UserError::new(format!("cannot read {}: {error}", folder.display()), "create the folder, or name another one")
     })?;
-    let known: BTreeMap<String, i64> = store.machines()?.into_iter().map(|machine| (machine.key, machine.seq)).collect();
     let mut folders: Vec<(String, PathBuf)> = Vec::new();
     for entry in entries.flatten().take(MACHINES) {
         let (name, path) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
-        let is_folder = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir());
-        if is_machine(&name) && is_folder {
+        if is_machine(&name) && is_folder(&path) {
             folders.push((name, path));
         } else if !name.starts_with('.') {
             done.left_alone.push((path, "not a machine's folder"));
@@ -178,48 +227,133 @@ pub fn pull(store: &mut Store, folder: &Path, inbox: &Inbox, received: &mut Rece
     }
     folders.sort();
     for (name, path) in folders.into_iter().filter(|(name, _)| !inbox.own_key.starts_with(name.as_str())) {
-        let applied = known.iter().find(|(key, _)| key.starts_with(&name)).map_or(0, |(_, seq)| *seq);
-        // Last number that the chunks cover without a gap, according to their names.
-        let mut covered = applied;
-        for (chunk, path) in chunks(&path, &mut done.left_alone)? {
-            if chunk.last <= applied {
-                continue;
+        let mut member = Member { name: &name, known: store.chunks_read(&name)?, budget: inbox.budget() };
+        let chunks = chunks(&path, &mut done.left_alone)?;
+        for (chunk, path) in &chunks {
+            if member.budget.is_spent() {
+                done.over_budget.push(name.clone());
+                break;
             }
-            // If numbers before it have not arrived yet, the chunk is read now and again later.
-            let is_next = chunk.first <= covered + 1;
-            match read(&path, &chunk) {
-                Ok(mut changes) => {
-                    changes.retain(|change| change.machine.starts_with(&name));
-                    for of_machine in changes.chunk_by(|one, next| one.machine == next.machine) {
-                        inbox.apply(store, of_machine, is_next, received)?;
-                    }
-                    covered = if is_next { covered.max(chunk.last) } else { covered };
-                }
-                Err(why) => done.left_alone.push((path, why)),
-            }
+            member.read(store, inbox, (chunk, path), received, done)?;
+        }
+        let is_there = |key: &String| chunks.iter().any(|(chunk, _)| chunk.hash == *key || chunk.file() == *key);
+        member.known.retain(|key, _| is_there(key));
+        if member.known != store.chunks_read(&name)? {
+            store.set_chunks_read(&name, &member.known)?;
         }
     }
     Ok(())
 }
 
+/// A machine whose chunks are read.
+struct Member<'a> {
+    name: &'a str,
+    /// Lines that were read, by the hash of a chunk; [`WHOLE`] if all were. For a file whose content is not the one that its name
+    /// states, a stamp of that file by its name.
+    known: BTreeMap<String, i64>,
+    budget: SyncBudget,
+}
+
+/// All lines of a chunk.
+const WHOLE: i64 = i64::MAX;
+
+impl Member<'_> {
+    fn read(
+        &mut self,
+        store: &mut Store,
+        inbox: &Inbox,
+        (chunk, path): (&ChunkName, &Path),
+        received: &mut Received,
+        done: &mut FolderSync,
+    ) -> Result<()> {
+        let begun = self.known.get(&chunk.hash).copied().unwrap_or(0);
+        let stamp = stamp(path);
+        if begun == WHOLE || self.known.get(&chunk.file()) == Some(&stamp) {
+            return Ok(());
+        }
+        let mut lines = match ChunkLines::open(path, chunk) {
+            Ok(lines) => lines,
+            Err(why) => {
+                done.left_alone.push((path.to_path_buf(), why));
+                self.known.insert(chunk.file(), stamp);
+                self.budget.count_invalid();
+                return Ok(());
+            }
+        };
+        let (mut step, mut bytes) = (Vec::new(), 0);
+        loop {
+            let (next, is_end) = match lines.next_change() {
+                Ok(next) => {
+                    let is_end = next.is_none();
+                    (next, is_end)
+                }
+                Err(why) => {
+                    done.left_alone.push((path.to_path_buf(), why));
+                    (None, true)
+                }
+            };
+            // Lines that an earlier sync has applied are only skipped.
+            if let Some((change, length)) = next.filter(|_| lines.count as i64 > begun) {
+                bytes += length;
+                step.extend(change.filter(|change| change.machine.starts_with(self.name)));
+            }
+            if is_end || step.len() >= STEP || bytes >= STEP_BYTES {
+                for of_machine in step.chunk_by(|one, next| one.machine == next.machine) {
+                    inbox.apply(store, of_machine, None, &mut self.budget, received)?;
+                }
+                self.budget.spend(step.len(), bytes);
+                // What has too much that is invalid is not read again.
+                let is_over = is_end || self.budget.is_abused();
+                self.known.insert(chunk.hash.clone(), if is_over { WHOLE } else { lines.count as i64 });
+                store.set_chunks_read(self.name, &self.known)?;
+                (step, bytes) = (Vec::new(), 0);
+                if is_over || self.budget.is_spent() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// A number that differs if a file has changed.
+fn stamp(path: &Path) -> i64 {
+    let Ok(meta) = fs::symlink_metadata(path) else { return -1 };
+    let modified = meta.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+    (modified.map_or(0, |at| at.as_micros() as i64) ^ (meta.len() as i64) << 40) & i64::MAX >> 1
+}
+
 /// Whether the folder has later changes that this machine signed: the database was copied or restored.
 pub fn is_forked(folder: &Path, own: &Machine) -> Result<bool> {
     let path = folder.join(&own.key[..KEY]);
-    let here = if path.is_dir() { chunks(&path, &mut Vec::new())? } else { Vec::new() };
+    let here = if is_folder(&path) { chunks(&path, &mut Vec::new())? } else { Vec::new() };
     let is_later = |change: &SharedChange| change.machine == own.key && change.seq > own.seq && is_authentic(change);
     let later = here.iter().filter(|(chunk, _)| chunk.last > own.seq);
     Ok(later.filter_map(|(chunk, path)| read(path, chunk).ok()).flatten().any(|change| is_later(&change)))
 }
 
 /// Writes this machine's chunks: new ones, and again those whose texts were forgotten or superseded.
-pub fn push(store: &Store, folder: &Path, outbox: &Outbox, done: &mut FolderSync) -> Result<()> {
+pub fn push(store: &mut Store, folder: &Path, outbox: &Outbox, done: &mut FolderSync) -> Result<()> {
     let own = folder.join(&outbox.own.machine.key[..KEY]);
     let numbers = store.own_numbers(0)?;
     let head = outbox.own.machine.seq;
-    let mut here = if own.is_dir() { chunks(&own, &mut done.left_alone)? } else { Vec::new() };
-    // Not written by this machine, or `is_forked` would have found them.
-    let foreign = here.extract_if(.., |(chunk, _)| chunk.last > head);
-    done.left_alone.extend(foreign.map(|(_, path)| (path, "not written by this machine")));
+    if fs::symlink_metadata(&own).is_ok_and(|meta| !meta.is_dir()) {
+        let what = format!("{} is no folder", own.display());
+        return Err(UserError::new(what, "somebody put a link or a file there: remove it, then sync again").into());
+    }
+    let is_private = outbox.projects.iter().all(|project| project.share == Share::Mine);
+    let mut here = if is_folder(&own) { chunks(&own, &mut done.left_alone)? } else { Vec::new() };
+    // A chunk counts if this machine remembers that it wrote it, or if it has all changes that it should have: somebody else's
+    // must neither stand for one nor push one aside.
+    let mut written = store.chunks_read(OWN)?;
+    let is_own = |(chunk, path): &(ChunkName, PathBuf)| {
+        let numbers = numbers.iter().map(|(seq, _)| *seq).filter(|seq| (chunk.first..=chunk.last).contains(seq));
+        let signed =
+            || read(path, chunk).map(|changes| changes.into_iter().filter(is_authentic).map(|change| change.seq).collect());
+        let has_all = |signed: HashSet<i64>| numbers.clone().all(|seq| signed.contains(&seq));
+        chunk.last <= head && (written.contains_key(&chunk.file()) || signed().is_ok_and(has_all))
+    };
+    let foreign: Vec<PathBuf> = here.extract_if(.., |entry| !is_own(entry)).map(|(_, path)| path).collect();
+    done.left_alone.extend(foreign.into_iter().map(|path| (path, "not written by this machine")));
     let texts = store.own_texts()?;
     let held = |first: i64, last: i64| texts.partition_point(|seq| *seq <= last) - texts.partition_point(|seq| *seq < first);
     let mut old: Vec<PathBuf> = Vec::new();
@@ -251,7 +385,7 @@ pub fn push(store: &Store, folder: &Path, outbox: &Outbox, done: &mut FolderSync
         wanted.push((covered + 1, last));
         covered = last;
     }
-    if !wanted.is_empty() && !own.is_dir() {
+    if !wanted.is_empty() && !is_folder(&own) {
         fs::create_dir_all(&own).with_context(|| format!("cannot create {}", own.display()))?;
     }
     let mut kept: Vec<PathBuf> = Vec::new();
@@ -262,7 +396,7 @@ pub fn push(store: &Store, folder: &Path, outbox: &Outbox, done: &mut FolderSync
         let changes: Vec<SharedChange> = changes.collect::<Result<_>>()?;
         // Texts that the store has but no longer sends count as contained, or the chunk would be written again each
         // time.
-        let (path, is_new) = write(&own, first, last, held(first, last), &changes)?;
+        let (path, is_new) = write(&own, (first, last), held(first, last), &changes, is_private)?;
         done.chunks += usize::from(is_new);
         done.sent += if is_new { changes.len() } else { 0 };
         kept.push(path);
@@ -270,6 +404,13 @@ pub fn push(store: &Store, folder: &Path, outbox: &Outbox, done: &mut FolderSync
     for path in old.iter().filter(|path| !kept.contains(path)) {
         fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
         done.removed += 1;
+    }
+    written.clear();
+    let is_kept = |path: &&PathBuf| !old.contains(path);
+    let names = here.iter().map(|(_, path)| path).filter(is_kept).chain(&kept).filter_map(|path| path.file_name()?.to_str());
+    written.extend(names.map(|name| (name.to_string(), WHOLE)));
+    if written != store.chunks_read(OWN)? {
+        store.set_chunks_read(OWN, &written)?;
     }
     Ok(())
 }

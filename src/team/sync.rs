@@ -122,7 +122,8 @@ fn run(
         SyncPlace::Server(url, limit) => {
             let certificates = environment::root_certificates();
             let mut connected = TeamServer::connect(url, certificates.as_deref(), *limit)?;
-            let heads = connected.heads()?;
+            let known: Vec<String> = store.machines()?.into_iter().map(|machine| machine.key).collect();
+            let heads = connected.heads(&known)?;
             Some((connected, heads))
         }
         SyncPlace::Folder(_) => None,
@@ -139,7 +140,14 @@ fn run(
     }
     progress("looking for changes");
     outgoing::number(store, &projects, &own)?;
-    let inbox = Inbox { redactor, projects: &projects, own_key: &own.machine.key.clone(), name: &name, now };
+    let inbox = Inbox {
+        redactor,
+        projects: &projects,
+        own_key: &own.machine.key.clone(),
+        name: &name,
+        now,
+        is_in_hook: target.is_in_hook,
+    };
     match (&target.place, &mut server) {
         (SyncPlace::Folder(folder), _) => {
             progress("reading chunks");

@@ -291,9 +291,12 @@ fn bombs_and_huge_fields_end_at_their_limits() {
     assert!(longest < 20_000, "{longest} bytes are stored");
 }
 
-#[test]
-fn rows_that_somebody_forges_on_the_server_hide_nothing() {
-    let Some(server) = Postgres::start() else { return };
+fn sync(world: &World) -> Value {
+    done(world.nmem(&["sync", "--json"])).json()
+}
+
+/// Two people who have shared a memory of Anna's through a server.
+fn two_people(server: &Postgres) -> (World, World) {
     let person = |name: &str| {
         let mut world = World::new();
         world.set("USER", name);
@@ -301,11 +304,17 @@ fn rows_that_somebody_forges_on_the_server_hide_nothing() {
         done(world.nmem(&["project", "share"]));
         world
     };
-    let sync = |world: &World| done(world.nmem(&["sync", "--json"])).json();
     let (anna, bob) = (person("anna"), person("bob"));
     done(anna.nmem(&["remember", "The first", "--kind", "decision"]));
     sync(&anna);
     sync(&bob);
+    (anna, bob)
+}
+
+#[test]
+fn rows_that_somebody_forges_on_the_server_hide_nothing() {
+    let Some(server) = Postgres::start() else { return };
+    let (anna, bob) = two_people(&server);
     // In Anna's name: far ahead, and with a text of their own.
     server.sql("INSERT INTO nmem.changes(machine, seq, uuid, counter, gone, withdrawn, projects, name, digest, signature, body)
                 SELECT machine, 1000000000000, uuid, 99, false, false, projects, name, digest, signature, '{\"title\": \"Forged\"}' FROM nmem.changes");
@@ -325,4 +334,140 @@ fn rows_that_somebody_forges_on_the_server_hide_nothing() {
     server.sql("DROP SCHEMA nmem CASCADE");
     assert_eq!(sync(&anna)["sent"], 3);
     assert_eq!(sync(&bob)["received"]["people"], json!({"anna": 1}));
+}
+
+/// The chunks of a machine that is not Mallory's.
+fn chunks_of(attack: &Attack) -> Vec<PathBuf> {
+    let folders = fs::read_dir(&attack.mallory.folder).unwrap().flatten().map(|entry| entry.path());
+    let others = folders.filter(|path| !path.ends_with(&attack.mallory.key()[..16]));
+    others.flat_map(|folder| fs::read_dir(folder).unwrap().flatten()).map(|entry| entry.path()).collect()
+}
+
+#[test]
+fn a_file_that_takes_the_place_of_a_chunk_hides_it_no_longer_than_it_is_there() {
+    let mut attack = Attack::begin();
+    attack.mallory.send("11111111-1111-4111-8111-111111111111", 1, "mallory", &body("The staging password is on the wiki"));
+    attack.sync();
+    assert_eq!(attack.anna.count("SELECT count(*) FROM memories"), 1);
+    // The tombstone arrives, but somebody puts an empty chunk with a greater range in its place.
+    attack.mallory.send("11111111-1111-4111-8111-111111111111", 2, "mallory", &Value::Null);
+    let own = attack.mallory.folder.join(&attack.mallory.key()[..16]);
+    let tombstone = fs::read_dir(&own)
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.to_string_lossy().contains("00000002-"))
+        .unwrap();
+    let hidden = attack.anna.folder.join("hidden");
+    fs::rename(&tombstone, &hidden).unwrap();
+    attack.mallory.write(2, 999, b"");
+    attack.sync();
+    assert_eq!(attack.anna.count("SELECT count(*) FROM memories"), 1);
+    fs::rename(&hidden, &tombstone).unwrap();
+    assert_eq!(attack.sync()["received"]["forgotten"], 1);
+    assert_eq!(attack.anna.count("SELECT count(*) FROM memories"), 0);
+}
+
+#[test]
+fn an_old_change_neither_renames_nor_distrusts() {
+    let mut attack = Attack::begin();
+    attack.mallory.send("11111111-1111-4111-8111-111111111111", 1, "bob-old", &body("One"));
+    let own = attack.mallory.folder.join(&attack.mallory.key()[..16]);
+    let first = fs::read_dir(&own).unwrap().flatten().next().unwrap().path();
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(fs::File::open(&first).unwrap()), &mut text).unwrap();
+    attack.mallory.send("22222222-2222-4222-8222-222222222222", 1, "bob", &body("Two"));
+    attack.sync();
+    done(attack.anna.typed(&["team", "trust", &attack.mallory.key()[..16]]));
+    // The signed line of then, in a chunk of a great range.
+    attack.mallory.write(1, 900, format!("{text}{text}").as_bytes());
+    attack.sync();
+    assert_eq!(attack.anna.sql("SELECT name, trusted FROM machines WHERE NOT own"), "bob|1");
+}
+
+#[test]
+fn what_costs_too_much_is_read_once_and_holds_up_nobody() {
+    let attack = Attack::begin();
+    // Half a million lines that nobody signed, in a small file; many empty keys of projects; 3,000 files of junk.
+    let line = "{\"machine\":\"".to_string()
+        + &attack.mallory.key()
+        + "\",\"seq\":1,\"uuid\":\"u\",\"counter\":1,\"name\":\"m\",\"digest\":\"\",\"signature\":\"\",\"gone\":true}\n";
+    attack.mallory.write(1, 1_000_000, line.repeat(500_000).as_bytes());
+    let many = json!({"machine": attack.mallory.key(), "seq": 2, "uuid": "v", "counter": 1, "name": "m", "digest": "", "signature": "",
+        "projects": vec![""; 500_000]});
+    attack.mallory.write(2, 2, format!("{many}\n").as_bytes());
+    let own = attack.mallory.folder.join(&attack.mallory.key()[..16]);
+    for n in 10..3_010 {
+        fs::write(own.join(format!("{n:08}-{n:08}-1-0123456789abcdef.jsonl.gz")), "junk").unwrap();
+    }
+    let bob =
+        Mallory { pair: Ed25519KeyPair::from_seed_unchecked(&[9; 32]).unwrap(), folder: attack.mallory.folder.clone(), seq: 0 };
+    let mut bob = bob;
+    bob.send("33333333-3333-4333-8333-333333333333", 1, "bob", &body("Behind all that"));
+    let timed = || {
+        let begun = std::time::Instant::now();
+        (attack.sync(), begun.elapsed())
+    };
+    let (first, took) = timed();
+    assert_eq!(first["received"]["people"], json!({"bob": 1}));
+    assert!(took.as_secs() < 10, "{took:?}");
+    // The next ones go on behind what was read, a hundred useless files at a time.
+    let left = |result: &Value| (result["received"]["invalid"].as_u64(), result["left_alone"].as_array().unwrap().len());
+    let (second, took) = timed();
+    assert!(left(&second) <= (Some(1), 100) && took.as_secs() < 5, "{:?} {took:?}", left(&second));
+    let (third, took) = timed();
+    assert!(left(&third) <= (Some(0), 100) && took.as_secs() < 5, "{:?} {took:?}", left(&third));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_machine_writes_only_its_own_chunks_and_only_where_they_belong() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let attack = Attack::begin();
+    done(attack.anna.nmem(&["project", "share", "--mine"]));
+    done(attack.anna.nmem(&["remember", "The first", "--kind", "decision"]));
+    attack.sync();
+    let own = chunks_of(&attack);
+    assert_eq!(fs::metadata(&own[0]).unwrap().permissions().mode() & 0o777, 0o600, "one's own machines only");
+    // Somebody's chunk of the same range is no reason to remove the true one.
+    let forged = own[0].with_file_name("00000001-00000001-1-0000000000000000.jsonl.gz");
+    fs::write(&forged, "forged").unwrap();
+    let left = attack.sync();
+    assert!(left["left_alone"][0]["path"].as_str().unwrap().ends_with("0000000000000000.jsonl.gz"), "{left}");
+    assert!(own[0].exists() && forged.exists());
+    // A link in the place of the folder is not followed.
+    let folder = own[0].parent().unwrap().to_path_buf();
+    let elsewhere = attack.anna.folder.join("elsewhere");
+    fs::rename(&folder, &elsewhere).unwrap();
+    symlink(&elsewhere, &folder).unwrap();
+    done(attack.anna.nmem(&["remember", "The second", "--kind", "decision"]));
+    let refused = attack.anna.nmem(&["sync", &attack.mallory.folder.display().to_string()]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("is no folder"), "{}", refused.text());
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 2);
+}
+
+#[test]
+fn rows_without_measure_on_the_server_hold_up_nobody() {
+    let Some(server) = Postgres::start() else { return };
+    let (anna, bob) = two_people(&server);
+    server.sql(
+        "INSERT INTO nmem.heads(machine, seq, texts) SELECT md5(n::text) || md5(n::text), 1, 0 FROM generate_series(1, 60000) n",
+    );
+    let row = "INSERT INTO nmem.changes(machine, seq, uuid, counter, gone, withdrawn, projects, name, digest, signature, body)";
+    server.sql("INSERT INTO nmem.heads(machine, seq, texts) VALUES (repeat('0', 64), 1000, 0)");
+    server.sql(&format!(
+        "{row} SELECT repeat('0', 64), n, n::text, 1, false, false, ARRAY['repo:example.org/dev/project'], 'm', '', '', repeat('x', 2000000)
+         FROM generate_series(1, 100) n"
+    ));
+    server.sql(&format!(
+        "{row} SELECT repeat('0', 64), 200, 'u', 1, true, false, array_fill(''::text, ARRAY[1000000]), repeat('n', 50000000), '', '', NULL"
+    ));
+    done(anna.nmem(&["remember", "The second", "--kind", "decision"]));
+    for _ in 0..2 {
+        let begun = std::time::Instant::now();
+        sync(&anna);
+        sync(&bob);
+        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+    }
+    assert_eq!(bob.sql("SELECT title FROM memories ORDER BY title"), "The first\nThe second");
 }
