@@ -161,7 +161,7 @@ fn change(row: &Row) -> Result<SharedChange> {
 }
 
 impl TeamServer {
-    /// Returns the heads of the known machines' series, and of others up to [`HEADS`]: anybody can add rows.
+    /// Returns the heads of the known machines' series, and of a bounded number of others: anybody can add rows.
     pub fn heads(&mut self, known: &[String]) -> Result<Vec<SeriesHead>> {
         let sql = "SELECT machine, seq, texts FROM nmem.heads WHERE octet_length(machine) = 64
                    ORDER BY machine = ANY($1) DESC, machine LIMIT $2";

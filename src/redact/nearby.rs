@@ -35,8 +35,10 @@ pub fn nearby(bytes: &[u8], name: &Name) -> Option<Span> {
     if let Some(span) = quoted_on_line(near, at) {
         return Some(span);
     }
-    while at < near.len() {
-        let start = run(near, at, |b| !b.is_ascii_alphanumeric());
+    // Only on its line: the next lines of code are about something else.
+    let line = run(near, name.end, |b| b != b'\n');
+    while at < line {
+        let start = run(&near[..line], at, |b| !b.is_ascii_alphanumeric());
         let end = run(bytes, start, in_value);
         if stands_alone(bytes, start, end) && is_issued(&bytes[start..end]) {
             return Some(Span { start, end, family: "assigned-secret", guessless: true });

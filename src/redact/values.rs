@@ -210,7 +210,7 @@ pub fn is_secret_string(value: &[u8]) -> bool {
         && value.len() >= 20
         && !value.contains(&b' ')
         && find(value, b"${").is_none();
-    let is_path = value.contains(&b'/') && value.contains(&b'.');
+    let is_path = value.contains(&b'\\') || value.contains(&b'/') && value.contains(&b'.');
     !is_path && (looks_made(value) || both && is_no_code(value) || is_noise)
 }
 

@@ -18,7 +18,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of a chunk as stored, and of its lines; maximum lines. An honest chunk has at most [`CHUNK`] lines. This stops
+/// Maximum bytes of a chunk as stored, and of its lines; maximum lines. An honest chunk has at most `CHUNK` lines. This stops
 /// a decompression bomb.
 const STORED: u64 = 16 << 20;
 const TEXT: u64 = 64 << 20;
@@ -248,7 +248,7 @@ pub fn pull(store: &mut Store, folder: &Path, inbox: &Inbox, received: &mut Rece
 /// A machine whose chunks are read.
 struct Member<'a> {
     name: &'a str,
-    /// Lines that were read, by the hash of a chunk; [`WHOLE`] if all were. For a file whose content is not the one that its name
+    /// Lines that were read, by the hash of a chunk; `WHOLE` if all were. For a file whose content is not the one that its name
     /// states, a stamp of that file by its name.
     known: BTreeMap<String, i64>,
     budget: SyncBudget,
