@@ -79,6 +79,9 @@ fn in_plain_copies(text: &str) -> Vec<Span> {
         }
         start += line.len();
     }
+    if let Some(added) = PlainCopy::of_added_lines(text) {
+        found.extend(one_pass(&added.text).into_iter().map(|span| added.span(&span)));
+    }
     found
 }
 
@@ -127,6 +130,22 @@ impl PlainCopy {
             from = at;
         }
         copy.text.push_str(&text[from..]);
+        Some(copy)
+    }
+
+    /// Returns the added lines of a diff without their mark; `None` if fewer than two lines are added.
+    fn of_added_lines(text: &str) -> Option<PlainCopy> {
+        let first = if text.starts_with('+') { 0 } else { text.find("\n+")? + 1 };
+        text[first + 1..].find("\n+")?;
+        let mut copy = PlainCopy { text: String::with_capacity(text.len()), shifts: Vec::new() };
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            if let Some(added) = line.strip_prefix('+') {
+                copy.shifts.push((copy.text.len(), at + 1 - copy.text.len()));
+                copy.text.push_str(added);
+            }
+            at += line.len();
+        }
         Some(copy)
     }
 
@@ -501,6 +520,7 @@ mod tests {
             r#"{"command":"builder.withPassword(\"Cobalt&91159oox\")"}"#,
             r#"{"text":"env:\n  - name: API_TOKEN\n    value: UaKIISCyrzVTEAWLx9MZZq2K"}"#,
             "p\u{200b}assword: oX9vr3vQ6airT4UEQ15l",
+            "-env:\n+env:\n+  - name: API_TOKEN\n+    value: UaKIISCyrzVTEAWLx9MZZq2K\n",
         ] {
             let spans = scan(text);
             assert_eq!(spans.len(), 1, "{text}");
