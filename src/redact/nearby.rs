@@ -449,6 +449,7 @@ mod tests {
             "password=get_secret2(name)[\"value\"]",
             "| name | password policy |\n|------|-----|\n| a1 | 12 characters |",
             "const PIN_KEY: KeyType2 = 4;",
+            "SSH_PRIVATE_KEY\t2026-02-19T20:13:44Z\nDB_PASSWORD\t2026-02-19T20:13:44Z",
             "password: ${{ secrets.DB_PASSWORD_2 }}",
             "heroku config:set NODE_ENV=production PORT=8080",
         ] {

@@ -158,6 +158,11 @@ const EXPRESSIONS: [&[u8]; 28] = [
     b"a-z", b"A-Z", b"0-9", b"</", b":=", b"[\"", b"['", b"(\"", b"('", b"?.", b"&#",
 ];
 
+/// Whether a word is a date or a time: `2026-02-19T20:13:44Z`.
+fn is_time(word: &[u8]) -> bool {
+    word.iter().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b':' | b'.' | b'/' | b'+' | b'T' | b'Z'))
+}
+
 /// Whether a word without quotes is a password with marks in it, and no expression of a language.
 pub fn has_marks(word: &[u8]) -> bool {
     let is_mark_of_password = |b: &u8| OF_PASSWORDS.contains(b);
@@ -170,7 +175,12 @@ pub fn has_marks(word: &[u8]) -> bool {
     };
     let strange = word.iter().any(is_mark_of_password)
         || word.iter().any(|b| OF_CODE.contains(b)) && !word.contains(&b'\\') && !is_words(word) && !is_reference(word);
-    (8..=128).contains(&word.len()) && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) && strange && !is_expression()
+    (8..=128).contains(&word.len())
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
+        && strange
+        && !is_expression()
+        && !is_time(word)
 }
 
 /// Whether the only word on a line after a name is a password, and no code: its brackets are not closed, or it has the marks of
@@ -188,7 +198,7 @@ pub fn is_no_code(word: &[u8]) -> bool {
     let is_code = calls(word) && (is_balanced(word) || has_quotes || goes_on) || has_quotes;
     let path = matches!(word.first(), Some(b'/' | b'~' | b'<')) && is_balanced(word);
     let strange = word.iter().any(|b| OF_PASSWORDS.contains(b)) || !is_balanced(word) || has_marks(word);
-    let is_one_word = !has(u8::is_ascii_whitespace);
+    let is_one_word = !has(u8::is_ascii_whitespace) && !is_time(word);
     is_long
         && is_one_word
         && strange
