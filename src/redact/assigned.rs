@@ -4,8 +4,8 @@ use super::families::Body;
 use super::forms::{self, Form, Value};
 use super::names::{Name, NameKind, TELLING, is_last};
 use super::values::{
-    LOOKED_AT, Span, begins, boundary, find, is_hex_number, is_no_code, is_reference, is_secret_string, is_short_random,
-    is_strong_short, is_variable, is_words, looks_chosen, looks_made, looks_random, looks_set, run, starts_with_folded,
+    LOOKED_AT, Span, begins, boundary, find, is_hex_number, is_not_code, is_reference, is_secret_string, is_short_random,
+    is_strong_short, is_variable, is_words, looks_chosen, looks_generated, looks_random, looks_set, run, starts_with_folded,
 };
 
 /// Headers whose whole value is removed.
@@ -171,39 +171,52 @@ fn is_app_password(value: &[u8]) -> bool {
     value.len() == 19 && value.split(|b| *b == b' ').all(|part| part.len() == 4 && part.iter().all(u8::is_ascii_lowercase))
 }
 
-/// Calls that take a password or a key without a name.
-/// A common word at the beginning is left out.
-pub const CALLS: [&str; 25] = [
-    "hmac.new(",
-    "Wallet(",
-    "tConnection(",
-    "nnect(",
-    "asicAuth(",
-    "ureString ",
-    "sym_encrypt(",
-    "sym_decrypt(",
-    "rver.login(",
-    "smtp.login(",
-    "PDO(",
-    "WiFi.begin(",
-    "sp_addlogin ",
-    "jwt.sign(",
-    "jwt.verify(",
-    "jwt.encode(",
-    "jwt.decode(",
-    "ripe(",
-    "nAI(",
-    "thropic(",
-    "Octokit(",
-    "egramBot(",
-    "Fernet(",
-    "ldap_bind(",
-    "teHmac(",
+/// Calls that take a password or a key without a name. The scan stops at the second part, which is rarer than the first.
+const CALLS: [(&str, &str); 25] = [
+    ("", "hmac.new("),
+    ("", "Wallet("),
+    ("ge", "tConnection("),
+    ("co", "nnect("),
+    ("B", "asicAuth("),
+    ("Sec", "ureString "),
+    ("pgp_", "sym_encrypt("),
+    ("pgp_", "sym_decrypt("),
+    ("se", "rver.login("),
+    ("", "smtp.login("),
+    ("", "PDO("),
+    ("", "WiFi.begin("),
+    ("", "sp_addlogin "),
+    ("", "jwt.sign("),
+    ("", "jwt.verify("),
+    ("", "jwt.encode("),
+    ("", "jwt.decode("),
+    ("St", "ripe("),
+    ("Ope", "nAI("),
+    ("An", "thropic("),
+    ("", "Octokit("),
+    ("Tel", "egramBot("),
+    ("", "Fernet("),
+    ("", "ldap_bind("),
+    ("crea", "teHmac("),
 ];
+/// The second parts, for the table of prefixes.
+pub const CALL_LITERALS: [&str; CALLS.len()] = seconds(CALLS);
 
-/// Returns the strings in a call that can only be secrets; `at` is the start of the call.
+/// Returns the second parts of pairs.
+pub const fn seconds<const N: usize>(pairs: [(&'static str, &'static str); N]) -> [&'static str; N] {
+    let mut all = [""; N];
+    let mut i = 0;
+    while i < N {
+        all[i] = pairs[i].1;
+        i += 1;
+    }
+    all
+}
+
+/// Returns the strings in a call that can only be secrets; `at` is the start of the call's second part.
 pub fn in_call(bytes: &[u8], at: usize) -> Vec<Span> {
-    let Some(call) = CALLS.iter().find(|call| begins(&bytes[at..], call)) else { return Vec::new() };
+    let is_here = |(first, second): &&(&str, &str)| begins(&bytes[at..], second) && bytes[..at].ends_with(first.as_bytes());
+    let Some((_, call)) = CALLS.iter().find(is_here) else { return Vec::new() };
     let near = &bytes[..bytes.len().min(at + 256)];
     let end = run(near, at + call.len(), |b| b != b'\n' && b != b';');
     let is_quote = |b: u8| matches!(b, b'"' | b'\'' | b'`');
@@ -214,13 +227,17 @@ pub fn in_call(bytes: &[u8], at: usize) -> Vec<Span> {
             return found;
         }
         let close = run(&near[..end], quote + 1, |b| b != near[quote]);
-        let escaped = close > quote + 1 && near[close - 1] == b'\\';
-        let value = &near[quote + 1..close - usize::from(escaped)];
+        let value = without_escape(&near[quote + 1..close]);
         if close < end && (is_secret_string(value) || is_app_password(value)) && !is_path(value) {
             found.push(Span { start: quote + 1, end: quote + 1 + value.len(), family: "assigned-secret", guessless: false });
         }
         from = close + 1;
     }
+}
+
+/// Returns a string without the backslash of the quote that ends it.
+pub fn without_escape(value: &[u8]) -> &[u8] {
+    value.strip_suffix(b"\\").unwrap_or(value)
 }
 
 /// Returns secrets that their surroundings tell: a masked value of a workflow, a line of `.pgpass` or of a file of cookies, an
@@ -231,7 +248,7 @@ pub fn in_place(bytes: &[u8], at: usize) -> Option<Span> {
         return None;
     }
     let found = |start, end| Some(Span { start, end, family: "assigned-secret", guessless: false });
-    let line = |from: usize| run(bytes, from, |b| !matches!(b, b'\n' | b'\r' | b'"'));
+    let line = |from: usize| run(&bytes[..bytes.len().min(at + LOOKED_AT)], from, |b| !matches!(b, b'\n' | b'\r' | b'"'));
     if rest.starts_with(b"::add-mask::") {
         let start = at + 12;
         let end = line(start);
@@ -260,7 +277,7 @@ pub fn in_place(bytes: &[u8], at: usize) -> Option<Span> {
         return if is_account { found(start, at + 2) } else { None };
     }
     if rest.starts_with(b"code=") && at > 0 && matches!(bytes[at - 1], b'&' | b'?') {
-        let end = run(bytes, at + 5, |b| Body::Token68.has(b) && b != b'=');
+        let end = run(&bytes[..bytes.len().min(at + LOOKED_AT)], at + 5, |b| Body::Token68.has(b) && b != b'=');
         return if end - at >= 25 && looks_random(&bytes[at + 5..end]) { found(at + 5, end) } else { None };
     }
     if PRINTERS.iter().any(|command| begins(rest, command)) {
@@ -269,41 +286,18 @@ pub fn in_place(bytes: &[u8], at: usize) -> Option<Span> {
         let end = run(&bytes[..bytes.len().min(next + 200)], next, |b| !b.is_ascii_whitespace());
         let value = &bytes[next..end];
         let is_alone = bytes.get(end).is_none_or(|b| matches!(b, b'\n' | b'\r'));
-        let is_made = looks_made(value) || is_no_code(value) || value.len() >= 16 && looks_random(value);
+        let is_made = looks_generated(value) || is_not_code(value) || value.len() >= 16 && looks_random(value);
         return if (before.is_empty() || before.ends_with(b"$")) && is_alone && is_made { found(next, end) } else { None };
     }
     if rest.starts_with(b"send \"") {
         let end = run(&bytes[..bytes.len().min(at + 80)], at + 6, |b| !matches!(b, b'\\' | b'"' | b'\r' | b'\n'));
-        return if looks_made(&bytes[at + 6..end]) { found(at + 6, end) } else { None };
+        return if looks_generated(&bytes[at + 6..end]) { found(at + 6, end) } else { None };
     }
     None
 }
 
 /// Commands that print a secret on the next line.
-const PRINTERS: [&str; 9] = [
-    "pwgen ",
-    "openssl rand ",
-    "pass show ",
-    "bw get ",
-    "lpass show ",
-    "op read ",
-    "gopass show ",
-    "apg ",
-    "aws secretsmanager get-random",
-];
-
-/// Literals at which [`in_place`] looks.
-pub const PLACES: [&str; 18] = [
-    "::add-mask::",
-    ":5432:",
-    ":6432:",
-    "*:*:*:",
-    ":*:*:",
-    "\tTRUE\t",
-    "\tFALSE\t",
-    "==\"",
-    "code=",
-    "send \"",
+const PRINTERS: [&str; 8] = [
     "pwgen ",
     "openssl rand ",
     "pass show ",
@@ -313,6 +307,19 @@ pub const PLACES: [&str; 18] = [
     "gopass show ",
     "aws secretsmanager get-random",
 ];
+/// Other literals at which [`in_place`] looks.
+const SURROUNDINGS: [&str; 10] =
+    ["::add-mask::", ":5432:", ":6432:", "*:*:*:", ":*:*:", "\tTRUE\t", "\tFALSE\t", "==\"", "code=", "send \""];
+/// All of them, for the table of prefixes.
+pub const PLACES: [&str; PRINTERS.len() + SURROUNDINGS.len()] = {
+    let mut all = [""; PRINTERS.len() + SURROUNDINGS.len()];
+    let mut i = 0;
+    while i < all.len() {
+        all[i] = if i < PRINTERS.len() { PRINTERS[i] } else { SURROUNDINGS[i - PRINTERS.len()] };
+        i += 1;
+    }
+    all
+};
 
 fn is_path(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'/' | b'~' | b'.'))

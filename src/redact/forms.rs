@@ -3,7 +3,7 @@
 use super::families::Body;
 use super::names::Name;
 use super::values::{
-    LOOKED_AT, Span, changes_often, find, has_marks, is_mixed_case, is_no_code, is_variable, is_words, looks_random, run,
+    LOOKED_AT, Span, changes_often, find, has_marks, is_mixed_case, is_not_code, is_variable, is_words, looks_random, run,
     starts_with_folded,
 };
 
@@ -109,10 +109,10 @@ impl Value {
         let word = next.map_or(word, |(at, _)| &word[..at]);
         let trimmed = word.strip_suffix(b",").or(word.strip_suffix(b";")).or(word.strip_suffix(b"\"")).unwrap_or(word);
         let is_password = |word: &[u8]| match is_whole {
-            true => is_no_code(word) && (word == trimmed || is_no_code(trimmed)),
+            true => is_not_code(word) && (word == trimmed || is_not_code(trimmed)),
             false => !word.contains(&b'"') && has_marks(word),
         };
-        let word = if is_whole && is_no_code(word) { word } else { trimmed };
+        let word = if is_whole && is_not_code(word) { word } else { trimmed };
         self.end = self.start + word.len();
         let is_longer = !word.iter().all(|b| Body::Token68.has(*b)) && !is_variable(word);
         (is_longer && is_password(word)).then_some(self)

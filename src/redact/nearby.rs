@@ -1,10 +1,11 @@
 //! Values near a name without a form of their own: in prose, on the next line, in a table, in quotes on the same line.
 
+use super::assigned::without_escape;
 use super::forms::{joined_end, line_before};
 use super::names::{Name, NameKind, is_last};
 use super::values::{
-    Span, boundary, changes_often, find, has_marks, is_made_up, is_mark, is_mixed_case, is_no_code, is_plain_words,
-    is_random_letters, is_reference, is_secret_string, is_strong_short, is_variable, looks_made, looks_random, looks_set, run,
+    Span, boundary, changes_often, find, has_marks, is_mark, is_mixed_case, is_not_code, is_plain_words, is_random_letters,
+    is_reference, is_secret_string, is_strong_short, is_variable, looks_generated, looks_invented, looks_random, looks_set, run,
     starts_with_folded,
 };
 
@@ -54,7 +55,7 @@ fn found(start: usize, end: usize) -> Span {
 
 /// Returns the end of the word at `from` without the marks that end a sentence, and without quotes.
 fn word_end(near: &[u8], from: usize) -> usize {
-    // Text without blanks goes on behind a password: `密码是 …，请`.
+    // In Chinese and Japanese, no blank follows a password: `密码是 …，请`.
     let end = run(near, from, |b| b.is_ascii_graphic() && !matches!(b, b'"' | b'\'' | b'`' | b',' | b')'));
     end - near[from..end].iter().rev().take_while(|b| matches!(b, b'.' | b':')).count()
 }
@@ -71,11 +72,13 @@ fn declared(bytes: &[u8], name: &Name, is_password: bool) -> Option<Span> {
     let compared = between.windows(2).any(|two| matches!(two, b"==" | b"!="));
     let end = run(near, quote + 1, |b| Some(&b) != near.get(quote) && b != b'\n');
     let value = near.get(quote + 1..end)?;
-    let (value, end) = value.strip_suffix(b"\\").map_or((value, end), |value| (value, end - 1));
+    let value = without_escape(value);
+    let end = quote + 1 + value.len();
     let found =
         !line_ends && !compared && !between.contains(&b',') && [end, end + 1].iter().any(|at| near.get(*at) == near.get(quote));
-    let is_made =
-        is_last(own) && looks_random(value) || is_password && looks_made(value) || is_no_code(value) && is_secret_string(value);
+    let is_made = is_last(own) && looks_random(value)
+        || is_password && looks_generated(value)
+        || is_not_code(value) && is_secret_string(value);
     (found && is_made && !is_plain_words(value)).then(|| Span {
         start: quote + 1,
         end: joined_end(bytes, end, bytes.get(quote).copied()),
@@ -135,7 +138,7 @@ fn said(near: &[u8], from: usize, is_password: bool) -> Option<Span> {
     let short = (is_password && behind.starts_with(b": ")).then_some(2).map(|at| from + at);
     if let Some(start) = short {
         let end = word_end(line, start);
-        return looks_made(&line[start..end]).then(|| found(start, end));
+        return looks_generated(&line[start..end]).then(|| found(start, end));
     }
     let asked = || ASKS.iter().find_map(&after);
     let candidates = direct.into_iter().chain(behind_gap()).chain(asked());
@@ -147,7 +150,7 @@ fn value_said(line: &[u8], from: usize) -> Option<Span> {
     let start = run(line, from, |b| matches!(b, b' ' | b'"' | b'\'' | b'`'));
     let end = word_end(line, start);
     let value = &line[start..end];
-    let is_made = looks_made(value) || looks_set(value) || has_marks(value) || is_made_up(value);
+    let is_made = looks_generated(value) || looks_set(value) || has_marks(value) || looks_invented(value);
     (is_made && !is_plain_words(value) && !is_variable(value) && !is_mark(value)).then(|| found(start, end))
 }
 
@@ -159,7 +162,7 @@ fn said_before(bytes: &[u8], name: &Name) -> Option<Span> {
     let is_plain = line[as_ + 4..].iter().all(|b| b.is_ascii_alphabetic() || *b == b' ');
     let start = line[..as_].iter().rposition(|b| matches!(b, b' ' | b'"' | b'`' | b'\'')).map_or(0, |i| i + 1);
     let offset = name.start - line.len();
-    (is_plain && looks_made(&line[start..as_])).then(|| found(offset + start, offset + as_))
+    (is_plain && looks_generated(&line[start..as_])).then(|| found(offset + start, offset + as_))
 }
 
 /// Returns a passphrase of words: `the passphrase is basil-yonder-saddle-nectar`, `mnemonic = "abandon ability …"`.
@@ -194,7 +197,7 @@ fn with_user(near: &[u8], name: &Name) -> Option<Span> {
     let stop = word_end(line, start);
     let is_between = line[end..start].iter().any(|b| matches!(b, b':' | b'/'));
     let value = &line[start..stop];
-    (user < end && is_between && (looks_made(value) || is_made_up(value) || has_marks(value) || is_mixed_case(value)))
+    (user < end && is_between && (looks_generated(value) || looks_invented(value) || has_marks(value) || is_mixed_case(value)))
         .then(|| found(start, stop))
 }
 
@@ -216,8 +219,8 @@ fn on_next_line(bytes: &[u8], name: &Name) -> Option<Span> {
     let end = run(&bytes[..bytes.len().min(start + 4096)], start, |b| !b.is_ascii_whitespace());
     let is_alone = start - line_end <= 8 && bytes.get(end).is_none_or(|b| matches!(b, b'\n' | b'\r'));
     let value = &bytes[start..end.min(start + 256)];
-    let is_made = looks_made(value)
-        || (has_marks(value) || is_no_code(value)) && value.len() <= 64
+    let is_made = looks_generated(value)
+        || (has_marks(value) || is_not_code(value)) && value.len() <= 64
         || value.len() >= 20 && looks_random(value);
     (is_alone && is_made && !is_variable(value)).then(|| found(start, end))
 }
@@ -225,16 +228,16 @@ fn on_next_line(bytes: &[u8], name: &Name) -> Option<Span> {
 /// Returns the values below a name in a table whose columns are aligned by blanks.
 fn in_aligned_column(bytes: &[u8], name: &Name) -> Vec<Span> {
     let column = line_before(bytes, name.start).len();
-    let header_end = run(bytes, name.end, |b| b != b'\n');
+    let header_end = run(&bytes[..bytes.len().min(name.end + HEADER)], name.end, |b| b != b'\n');
     let is_header = bytes[name.start - column..header_end].iter().all(|b| b.is_ascii_alphanumeric() || b" _-()\r".contains(b));
     let mut spans = Vec::new();
     let mut line = header_end + 1;
     for _ in 0..if is_header { ROWS } else { 0 } {
-        let end = run(&bytes[..bytes.len().min(line + 1000)], line, |b| b != b'\n');
-        let Some(cell) = bytes.get(line + column..end) else { break };
+        let end = run(&bytes[..bytes.len().min(line + 1000).min(header_end + TABLE)], line, |b| b != b'\n');
+        let Some(cell) = bytes.get(line + column..end).filter(|_| line < header_end + TABLE) else { break };
         let value = &cell[..run(cell, 0, |b| b.is_ascii_graphic())];
         let begins = bytes.get(line + column - 1) == Some(&b' ');
-        if begins && (looks_made(value) || has_marks(value) || is_made_up(value)) && !is_variable(value) {
+        if begins && (looks_generated(value) || has_marks(value) || looks_invented(value)) && !is_variable(value) {
             spans.push(found(line + column, line + column + value.len()));
         }
         line = end + 1;
@@ -242,8 +245,8 @@ fn in_aligned_column(bytes: &[u8], name: &Name) -> Vec<Span> {
     spans
 }
 
-/// Returns the value in a row of a table, or of a configuration without marks: `secret_id            5dc8c331-…`,
-/// `db_password  3  …`, `rootpw …`, `password 0 …`.
+/// Returns the last word of a line, if at most a number is between it and the name: `secret_id            5dc8c331-…`,
+/// `db_password  3  …`, `rootpw …`, `password 0 …`. Only words in small letters may come before the name.
 fn in_row(bytes: &[u8], name: &Name) -> Option<Span> {
     let line = &bytes[..run(&bytes[..bytes.len().min(name.end + NEAR)], name.end, |b| !matches!(b, b'\n' | b'\r'))];
     let is_first = line_before(bytes, name.start).iter().all(|b| b.is_ascii_whitespace() || b.is_ascii_lowercase());
@@ -257,7 +260,7 @@ fn in_row(bytes: &[u8], name: &Name) -> Option<Span> {
     let value = words.last().copied().unwrap_or_default();
     let starts = end - value.len();
     let is_separate = matches!(bytes.get(name.end), Some(b' ' | b'\t'));
-    let is_made = looks_made(value) || has_marks(value) || is_no_code(value) || is_made_up(value);
+    let is_made = looks_generated(value) || has_marks(value) || is_not_code(value) || looks_invented(value);
     (is_value && is_separate && is_first && is_made && !is_variable(value)).then(|| found(starts, end))
 }
 
@@ -287,7 +290,7 @@ pub fn in_sentence(bytes: &[u8], name: &Name) -> Vec<Span> {
         let has_mark = word.iter().any(|b| b"!?#@^&*+%$~".contains(b));
         let is_password = is_whole
             && word.len() >= 8
-            && (looks_made(word) || is_made_up(word) || has_mark && has_marks(word) && !is_email(word));
+            && (looks_generated(word) || looks_invented(word) || has_mark && has_marks(word) && !is_email(word));
         if is_password && start > name.end && !is_variable(word) && !is_mark(word) {
             spans.push(found(start, end));
         } else if !is_word && !matches!(word, b"=>" | b"->" | b"-") {
@@ -304,8 +307,10 @@ fn is_email(word: &[u8]) -> bool {
     at.is_some_and(|at| word[at..].contains(&b'.') && word.iter().all(|b| b.is_ascii_alphanumeric() || b"@._-+".contains(b)))
 }
 
-/// Maximum rows of a table below its header.
+/// Maximum bytes of a table's header after a name, and maximum rows and bytes below it: each name in a text may be a header.
+const HEADER: usize = 400;
 const ROWS: usize = 100;
+const TABLE: usize = 8000;
 
 /// Returns the values in the column of a table whose header is a name: Markdown, CSV, tabs.
 pub fn in_column(bytes: &[u8], name: &Name) -> Vec<Span> {
@@ -321,17 +326,17 @@ pub fn in_column(bytes: &[u8], name: &Name) -> Vec<Span> {
     };
     let line_start = name.start - line_before(bytes, name.start).len();
     let column = bytes[line_start..name.start].iter().filter(|b| **b == mark).count();
-    let header_end = run(bytes, name.end, |b| b != b'\n');
+    let header_end = run(&bytes[..bytes.len().min(name.end + HEADER)], name.end, |b| b != b'\n');
     let header = &bytes[line_start..header_end];
     // A list of names in code is no header.
-    if header.len() > 400 || header.iter().any(|b| matches!(b, b'(' | b')' | b'{' | b'}' | b'=' | b'[' | b'"' | b'\'')) {
+    if header.len() > HEADER || header.iter().any(|b| matches!(b, b'(' | b')' | b'{' | b'}' | b'=' | b'[' | b'"' | b'\'')) {
         return Vec::new();
     }
     let width = header.iter().filter(|b| **b == mark).count();
     let mut spans = Vec::new();
     let mut line = header_end + 1;
     for _ in 0..ROWS {
-        let end = run(&bytes[..bytes.len().min(line + 1000)], line, |b| b != b'\n');
+        let end = run(&bytes[..bytes.len().min(line + 1000).min(header_end + TABLE)], line, |b| b != b'\n');
         // A line between the header and the rows.
         if end > line && bytes[line..end].iter().all(|b| matches!(b, b'-' | b'+' | b'=' | b'|' | b':' | b' ' | b'\r')) {
             line = end + 1;
@@ -344,8 +349,8 @@ pub fn in_column(bytes: &[u8], name: &Name) -> Vec<Span> {
         let cell = row.split(|b| *b == mark).nth(column).unwrap_or_default();
         let offset = row.split(|b| *b == mark).take(column).map(|cell| cell.len() + 1).sum::<usize>();
         let start = line + offset + (cell.len() - cell.trim_ascii_start().len());
-        let value = cell.trim_ascii().trim_ascii_end();
-        if (looks_made(value) || looks_set(value) || has_marks(value) || is_made_up(value)) && !is_variable(value) {
+        let value = cell.trim_ascii();
+        if (looks_generated(value) || looks_set(value) || has_marks(value) || looks_invented(value)) && !is_variable(value) {
             spans.push(found(start, boundary(bytes, start + value.len())));
         }
         line = end + 1;
@@ -362,8 +367,7 @@ fn quoted_on_line(near: &[u8], from: usize) -> Option<Span> {
     while at < line.len() {
         let start = at + 1;
         let close = run(line, start, |b| b != line[at]);
-        let escaped = close > start && line[close - 1] == b'\\';
-        let end = close - usize::from(escaped);
+        let end = start + without_escape(&line[start..close]).len();
         if close < line.len()
             && (is_strong_short(&line[start..end]) || line.len() - from < 96 && is_secret_string(&line[start..end]))
         {

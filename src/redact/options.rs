@@ -123,43 +123,43 @@ const OPTIONS: &[(&str, &str, Takes)] = &[
     ("crackmapexec ", "-p", Takes::Value),
 ];
 
-/// Commands whose argument is a secret, and how many words stand before it. A common word at the beginning is left out, since
-/// the scan stops at each of its occurrences.
-const ARGUMENTS: [(&str, usize); 18] = [
-    ("mc alias set ", 3),
-    ("rabbitmqctl add_user ", 1),
-    ("rabbitmqctl change_password ", 1),
-    ("wpa_passphrase ", 1),
-    ("mosquitto_passwd -b ", 2),
-    ("htpasswd -nb ", 1),
-    ("htpasswd -bn ", 1),
-    ("rgo login ", 0),
-    ("nuget setapikey ", 0),
-    ("user-secrets set ", 1),
-    ("env:set ", 1),
-    ("pulumi config set --secret ", 1),
-    ("ansible-vault encrypt_string ", 0),
-    ("snyk auth ", 0),
-    ("vault login ", 0),
-    ("vault operator unseal ", 0),
-    ("poetry config http-basic.", 2),
-    ("doppler configure set token ", 0),
+/// Commands whose argument is a secret, and how many words precede it. The scan stops at the second part of a command, which is
+/// rarer than the first.
+const ARGUMENTS: [((&str, &str), usize); 18] = [
+    (("", "mc alias set "), 3),
+    (("", "rabbitmqctl add_user "), 1),
+    (("", "rabbitmqctl change_password "), 1),
+    (("", "wpa_passphrase "), 1),
+    (("", "mosquitto_passwd -b "), 2),
+    (("", "htpasswd -nb "), 1),
+    (("", "htpasswd -bn "), 1),
+    (("ca", "rgo login "), 0),
+    (("", "nuget setapikey "), 0),
+    (("dotnet ", "user-secrets set "), 1),
+    (("netlify ", "env:set "), 1),
+    (("", "pulumi config set --secret "), 1),
+    (("", "ansible-vault encrypt_string "), 0),
+    (("", "snyk auth "), 0),
+    (("", "vault login "), 0),
+    (("", "vault operator unseal "), 0),
+    (("", "poetry config http-basic."), 2),
+    (("", "doppler configure set token "), 0),
 ];
 /// Commands that store each `NAME=value` of their arguments as a secret.
-const SETTERS: [&str; 13] = [
-    "roku config:set ",
-    "roku config:add ",
-    "fly secrets set ",
-    "flyctl secrets set ",
-    "doppler secrets set ",
-    "ilway variables ",
-    "upabase secrets set ",
-    "vault kv put ",
-    "vault write ",
-    "eb setenv ",
-    "nomad var put ",
-    "op item create ",
-    "travis encrypt ",
+const SETTERS: [(&str, &str); 13] = [
+    ("he", "roku config:set "),
+    ("he", "roku config:add "),
+    ("", "fly secrets set "),
+    ("", "flyctl secrets set "),
+    ("", "doppler secrets set "),
+    ("ra", "ilway variables "),
+    ("s", "upabase secrets set "),
+    ("", "vault kv put "),
+    ("", "vault write "),
+    ("", "eb setenv "),
+    ("", "nomad var put "),
+    ("", "op item create "),
+    ("", "travis encrypt "),
 ];
 /// Commands that read a secret from a pipe or a here-string.
 const READERS: [&str; 10] = [
@@ -183,9 +183,9 @@ pub const COMMANDS: [&str; ARGUMENTS.len() + SETTERS.len() + READERS.len() + 1] 
     let mut i = 0;
     while i < all.len() - 1 {
         all[i] = if i < ARGUMENTS.len() {
-            ARGUMENTS[i].0
+            ARGUMENTS[i].0.1
         } else if i < ARGUMENTS.len() + SETTERS.len() {
-            SETTERS[i - ARGUMENTS.len()]
+            SETTERS[i - ARGUMENTS.len()].1
         } else {
             READERS[i - ARGUMENTS.len() - SETTERS.len()]
         };
@@ -194,16 +194,17 @@ pub const COMMANDS: [&str; ARGUMENTS.len() + SETTERS.len() + READERS.len() + 1] 
     all
 };
 
-/// Returns the secrets in the arguments of a command that begins at `at`, or in what it reads.
+/// Returns the secrets in the arguments of a command, or in what it reads; `at` is the start of the command's second part.
 pub fn arguments(bytes: &[u8], at: usize) -> Vec<Span> {
     let rest = &bytes[at..];
     let begins = |literal: &str| begins(rest, literal).then_some(at + literal.len());
+    let is_here = |(first, second): (&str, &str)| begins(second).filter(|_| bytes[..at].ends_with(first.as_bytes()));
     let mut found = Vec::new();
-    if let Some((from, skipped)) = ARGUMENTS.iter().find_map(|(command, skipped)| Some((begins(command)?, *skipped))) {
+    if let Some((from, skipped)) = ARGUMENTS.iter().find_map(|(command, skipped)| Some((is_here(*command)?, *skipped))) {
         found.extend(argument(bytes, from, skipped));
     }
-    if let Some(from) = SETTERS.iter().find_map(|command| begins(command)) {
-        let end = run(bytes, from, |b| !matches!(b, b'\n' | b';' | b'|'));
+    if let Some(from) = SETTERS.iter().find_map(|command| is_here(*command)) {
+        let end = run(&bytes[..bytes.len().min(from + LOOKED_AT)], from, |b| !matches!(b, b'\n' | b';' | b'|'));
         let mut next = from;
         while let Some(equals) = bytes[next..end].iter().position(|b| *b == b'=').map(|i| next + i) {
             let span = word(bytes, equals + 1);
@@ -212,9 +213,8 @@ pub fn arguments(bytes: &[u8], at: usize) -> Vec<Span> {
         }
     }
     if let Some(from) = begins("<<< ") {
-        let command = command_before(bytes, at);
-        let reads = OF_READERS.iter().any(|name| runs(command, name));
-        found.extend(word(bytes, from).filter(|span| reads && is_secret(&bytes[span.start..span.end])));
+        let reads = || OF_READERS.iter().any(|name| runs(command_before(bytes, at), name));
+        found.extend(word(bytes, from).filter(|span| is_secret(&bytes[span.start..span.end]) && reads()));
     }
     if let Some(from) = READERS.iter().find_map(|command| begins(command)) {
         found.extend(from_stdin(bytes, from - 1).filter(|span| is_secret(&bytes[span.start..span.end])));

@@ -1,6 +1,6 @@
 //! Finds secrets in one pass over a text: a prefilter on byte pairs, then the rules that may begin at that byte.
 
-use super::assigned::{self, CALLS, HEADERS, PLACES};
+use super::assigned::{self, CALL_LITERALS, HEADERS, PLACES};
 use super::families::{Body, KEYS, PEM, cut_pem, jwk_member, jwt, key, key_file, password_hash, pem};
 use super::forms::{self, INFIXES};
 use super::names::{BEGINNINGS, name_at};
@@ -406,7 +406,7 @@ const NUMBER: [&[u8]; 3] = [b"MNO", b"DTjz", b"AEIMQUYcgk"];
 static TRIPLES: [u64; 512] = triples();
 /// The same for what is found by its surroundings.
 static PLACE_TRIPLES: [u64; 512] = with_all([0; 512], &PLACE_LISTS, false);
-const PLACE_LISTS: [&[&str]; 3] = [&COMMANDS, &CALLS, &PLACES];
+const PLACE_LISTS: [&[&str]; 3] = [&COMMANDS, &CALL_LITERALS, &PLACES];
 
 const fn triples() -> [u64; 512] {
     let mut bits = [0; 512];

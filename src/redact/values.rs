@@ -1,4 +1,8 @@
 //! Spans of bytes, and whether a value looks like a secret.
+//!
+//! The surer the place, the less a value must show. Anywhere: [`looks_generated`]. In quotes near a name: [`is_secret_string`].
+//! As a word in a sentence or a cell: also [`has_marks`] and [`looks_invented`]. As the only word on the line of a name:
+//! [`is_not_code`]. Directly assigned to a name: [`looks_random`], [`looks_set`], [`looks_chosen`], by the kind of the name.
 
 /// Words that people write instead of a password.
 const PLACEHOLDERS: [&[u8]; 8] =
@@ -135,9 +139,9 @@ pub fn is_strong_short(value: &[u8]) -> bool {
         && !value.iter().any(|b| matches!(b, b'/' | b'(' | b'{' | b'<' | b'[' | b' ' | b',' | b'\\' | b':' | b'='))
 }
 
-/// Whether a value can only be a password, wherever it stands: letters of both cases with digits that alternate, or with
-/// marks.
-pub fn looks_made(value: &[u8]) -> bool {
+/// Whether a value can only come from a generator, wherever it is: letters of both cases alternate with digits, or with marks,
+/// or it is long and random.
+pub fn looks_generated(value: &[u8]) -> bool {
     let has = |class: fn(&u8) -> bool| value.iter().any(class);
     let alternates = (10..=64).contains(&value.len())
         && value.iter().all(u8::is_ascii_alphanumeric)
@@ -149,7 +153,7 @@ pub fn looks_made(value: &[u8]) -> bool {
     alternates || is_strong_short(value) || looks_random(value) && !is_plain_words(value) && !is_reference(value)
 }
 
-/// Marks that stand between words in code without blanks, and marks that hardly do.
+/// Marks that join words in code without blanks, and marks that hardly do.
 const OF_CODE: &[u8] = b"()[]{}.,:;/_-'\"<>$=\\";
 const OF_PASSWORDS: &[u8] = b"!?#@^~&*+%|";
 /// Parts of expressions, types, templates and regular expressions.
@@ -173,19 +177,19 @@ pub fn has_marks(word: &[u8]) -> bool {
             || calls(word)
             || is_query(word)
     };
-    let strange = word.iter().any(is_mark_of_password)
+    let is_strange = word.iter().any(is_mark_of_password)
         || word.iter().any(|b| OF_CODE.contains(b)) && !word.contains(&b'\\') && !is_words(word) && !is_reference(word);
     (8..=128).contains(&word.len())
         && has(u8::is_ascii_digit)
         && has(u8::is_ascii_alphabetic)
-        && strange
+        && is_strange
         && !is_expression()
         && !is_time(word)
 }
 
 /// Whether the only word on a line after a name is a password, and no code: its brackets are not closed, or it has the marks of
 /// passwords and none of code.
-pub fn is_no_code(word: &[u8]) -> bool {
+pub fn is_not_code(word: &[u8]) -> bool {
     let has = |class: fn(&u8) -> bool| word.iter().any(class);
     let is_long = (8..=128).contains(&word.len()) && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
     let is_template = [&b"${"[..], b"$(", b"{{", b"}}", b"%s", b"%(", b"://", b"a-z", b"A-Z", b"0-9", b"[redacted:", b"::"];
@@ -196,15 +200,15 @@ pub fn is_no_code(word: &[u8]) -> bool {
         || find(word, b"[\"").is_some()
         || find(word, b"['").is_some();
     let is_code = calls(word) && (is_balanced(word) || has_quotes || goes_on) || has_quotes;
-    let path = matches!(word.first(), Some(b'/' | b'~' | b'<')) && is_balanced(word);
-    let strange = word.iter().any(|b| OF_PASSWORDS.contains(b)) || !is_balanced(word) || has_marks(word);
+    let is_path = matches!(word.first(), Some(b'/' | b'~' | b'<')) && is_balanced(word);
+    let is_strange = word.iter().any(|b| OF_PASSWORDS.contains(b)) || !is_balanced(word) || has_marks(word);
     let is_one_word = !has(u8::is_ascii_whitespace) && !is_time(word);
     is_long
         && is_one_word
-        && strange
+        && is_strange
         && !is_template
         && !is_code
-        && !path
+        && !is_path
         && !is_query(word)
         && !(is_balanced(word) && is_plain_words(word))
 }
@@ -221,12 +225,12 @@ pub fn is_secret_string(value: &[u8]) -> bool {
         && !value.contains(&b' ')
         && find(value, b"${").is_none();
     let is_path = value.contains(&b'\\') || value.contains(&b'/') && value.contains(&b'.');
-    !is_path && (looks_made(value) || both && is_no_code(value) || is_noise)
+    !is_path && (looks_generated(value) || both && is_not_code(value) || is_noise)
 }
 
-/// Whether a value is what people make up: two words with a mark between them and a number behind, `Coffee.oslo273`,
-/// `Sunshine_falcon23`; a capital letter begins it, or the mark is none of names.
-pub fn is_made_up(value: &[u8]) -> bool {
+/// Whether a value is a password as people invent them: two words, a mark between them, and a number at the end, such as
+/// `Coffee.oslo273`. It begins with a capital letter, or the mark does not occur in names.
+pub fn looks_invented(value: &[u8]) -> bool {
     let letters = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_alphabetic()).count();
     let first = letters(value);
     let rest = value.get(first + 1..).unwrap_or_default();
