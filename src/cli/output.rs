@@ -101,7 +101,7 @@ pub fn confirm(question: &str) -> Result<bool> {
 }
 
 /// Whether a person runs this command: it is on a terminal, and no variable of an agent is set. An agent that opens a terminal
-/// and clears its variables passes for one, as it can do all that the user can.
+/// and clears its variables counts as one: it can do all that the user can.
 pub fn is_person() -> bool {
     let on_terminal = io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
     on_terminal && !environment::is_run_by_agent()

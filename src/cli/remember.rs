@@ -219,8 +219,7 @@ pub fn remember(args: &RememberArguments) -> Result<()> {
     let draft = Draft { provenance: words_of(), ..knowledge::draft(&fields, &domain, environment::now())? };
     let pin = args.pin || fields.get("pin") == Some(&Value::from(true));
     if pin {
-        // A pinned memory is in every session start, so an agent that read a malicious page must not pin one.
-        output::only_by_person("pin memories", "nmem pin")?;
+        only_by_person()?;
     }
     let id = knowledge::remember(&mut store, &redactor, draft, project, pin)?;
     let memory = store.memory_by_row(id)?.context("the memory is gone again")?;
@@ -280,8 +279,7 @@ fn set_private(store: &mut Store, memory: &MemoryRow, private: bool) -> Result<(
 /// Runs `nmem pin` and `nmem unpin`.
 pub fn pin(args: &PinArguments, pinned: bool) -> Result<()> {
     if pinned {
-        // A pinned memory is in every session start, so an agent that read a malicious page must not pin one.
-        output::only_by_person("pin memories", "nmem pin")?;
+        only_by_person()?;
     }
     let (_, config) = args.project.config()?;
     let mut store = writable(&config)?;
@@ -290,6 +288,11 @@ pub fn pin(args: &PinArguments, pinned: bool) -> Result<()> {
     let project = line(memory.project.as_deref().unwrap_or("its project"), 60);
     let fields = if pinned { format!("is pinned: every session in {project} receives it") } else { "is no longer pinned".into() };
     output::say(&format!("m{} {fields}.", memory.id))
+}
+
+/// Refuses an agent. A pinned memory is in every session start, so an agent that read a malicious page must not pin one.
+fn only_by_person() -> Result<()> {
+    output::only_by_person("pin memories", "nmem pin")
 }
 
 /// Runs `nmem supersede`.

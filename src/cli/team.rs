@@ -4,7 +4,7 @@ use super::output;
 use super::project_argument::{ProjectArgument, open, writable};
 use crate::config::{Config, environment};
 use crate::error::UserError;
-use crate::model::{DueChange, Machine, Received, SendReason, SharedProject};
+use crate::model::{DueChange, Machine, Received, SendReason, SharedProject, with_clear_names};
 use crate::render::clean::{line, quoted};
 use crate::render::{count, time};
 use crate::runtime::redactor;
@@ -68,6 +68,7 @@ fn list(json: bool) -> Result<()> {
         return output::say("Nobody has shared a memory with you yet. `nmem project share`, then `nmem sync`.");
     }
     let (now, style) = (environment::now(), output::style());
+    let clear = with_clear_names(&machines);
     let own_name = machines.iter().find(|machine| machine.is_own).map(|machine| machine.name.clone());
     for machine in &machines {
         let shared = memories.get(&machine.id).copied().unwrap_or(0);
@@ -87,7 +88,7 @@ fn list(json: bool) -> Result<()> {
             let seen = if machine.is_own { String::new() } else { format!(", seen {}", time::ago(machine.seen_at, now)) };
             let shared = count(shared, "memory", "memories");
             let name = style.strong(&quoted(&machine.name, 40));
-            let what = if machine.is_own || machine.has_clear_name(&machines) {
+            let what = if machine.is_own || clear.contains(&machine.id) {
                 what.to_string()
             } else {
                 format!("{what}; the name is unclear, so it is shown with the key")

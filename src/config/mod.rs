@@ -220,9 +220,9 @@ impl Config {
         wishes.iter().filter(|w| w.trusted).find_map(name)
     }
 
-    /// Returns the audience with which the folder rules share memories from a folder.
-    pub fn shared_with(&self, folder: &Path) -> Option<Share> {
-        self.rule(folder)?.share
+    /// Returns with whom a project is shared, by the user's choice for it, or else by a folder rule.
+    pub fn share_of(&self, chosen: Option<Share>, folder: &Path) -> Share {
+        chosen.or_else(|| self.rule(folder)?.share).unwrap_or(Share::None)
     }
 
     /// Returns the patterns of `ignore`. A pattern that starts with `~/` is included in each form that a command may

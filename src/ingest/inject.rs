@@ -17,7 +17,6 @@ use crate::render::session_start::{self, ContextBlock, ContextLoss, for_agent, w
 use crate::runtime::log_error;
 use crate::store::candidates::SessionScope;
 use crate::store::injections::Injection;
-use crate::store::team_outgoing::ProjectShare;
 use crate::store::{HOOK_WAIT, Store, is_broken, spool};
 use anyhow::Result;
 use std::cell::Cell;
@@ -326,9 +325,8 @@ fn root<'a>(config: &Config, event: &'a Event) -> Option<&'a Path> {
 }
 
 fn is_shared(store: &Store, config: &Config, project: i64) -> Result<bool> {
-    let of = |said: &ProjectShare| said.share.or_else(|| config.shared_with(Path::new(&said.project.root)));
     let said = store.project_shares()?.into_iter().find(|said| said.project.id == project);
-    Ok(said.as_ref().and_then(of).is_some_and(|share| share != Share::None))
+    Ok(said.is_some_and(|said| config.share_of(said.share, Path::new(&said.project.root)) != Share::None))
 }
 
 /// The introduction in a project's first session: what is recorded, where, and how to stop it.

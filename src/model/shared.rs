@@ -4,6 +4,7 @@ use super::texts::each_field;
 use super::{ENTITY_TEXT, FAILURE, Limit, Maker, MemoryFile, MemoryKind, Millis, NAME, Provenance, SUBTITLE, TITLE, Texts};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::{HashMap, HashSet};
 use unicode_normalization::UnicodeNormalization;
 use unicode_security::confusable_detection::skeleton;
 
@@ -148,23 +149,23 @@ pub struct Machine {
 /// Digits of a key that people compare. Eight could be made to match in an hour.
 pub const KEY_DIGITS: usize = 16;
 
-/// Returns the digits of a key to show.
-fn shown_key(key: &str) -> &str {
-    &key[..key.floor_char_boundary(KEY_DIGITS)]
-}
-
 impl Machine {
     /// Returns the first digits of its key, for display.
     pub fn short(&self) -> &str {
-        shown_key(&self.key)
+        &self.key[..self.key.floor_char_boundary(KEY_DIGITS)]
     }
+}
 
-    /// Whether the name tells people apart: it looks like a name, and like that of nobody else among `all`.
-    pub fn has_clear_name(&self, all: &[Machine]) -> bool {
-        let own = confusable_form(&self.name);
-        let looks_like = |other: &Machine| other.key != self.key && confusable_form(&other.name) == own;
-        looks_like_a_name(&self.name) && !RESERVED.iter().any(|name| confusable_form(name) == own) && !all.iter().any(looks_like)
-    }
+/// Returns the row ids of the machines whose name tells a person apart: it looks like a name, and like no other machine's.
+pub fn with_clear_names(all: &[Machine]) -> HashSet<i64> {
+    let forms: Vec<String> = all.iter().map(|machine| confusable_form(&machine.name)).collect();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    forms.iter().for_each(|form| *counts.entry(form).or_default() += 1);
+    let reserved: Vec<String> = RESERVED.iter().map(|name| confusable_form(name)).collect();
+    let is_clear = |machine: &Machine, form: &String| {
+        looks_like_a_name(&machine.name) && counts[form.as_str()] == 1 && !reserved.contains(form)
+    };
+    all.iter().zip(&forms).filter(|(machine, form)| is_clear(machine, form)).map(|(machine, _)| machine.id).collect()
 }
 
 /// Names of those who speak in nmem's texts.
@@ -274,19 +275,19 @@ pub struct LastSync {
 
 #[cfg(test)]
 mod tests {
-    use super::Machine;
+    use super::{Machine, with_clear_names};
 
-    fn machine(key: &str, name: &str) -> Machine {
-        Machine { id: 0, key: key.into(), name: name.into(), seq: 0, is_own: false, is_trusted: false, seen_at: 0 }
+    fn machine(id: i64, name: &str) -> Machine {
+        Machine { id, key: format!("{id:064}"), name: name.into(), seq: 0, is_own: false, is_trusted: false, seen_at: 0 }
     }
 
     #[test]
     fn a_name_that_others_could_be_taken_for_is_not_clear() {
-        let own = machine("00", "Bob");
+        let own = machine(0, "Bob");
         for name in ["anna", "Anna Maria", "Jean-Luc", "Zoë", "анна", "王小明", "dev_3"] {
-            assert!(machine("01", name).has_clear_name(std::slice::from_ref(&own)), "{name}");
+            assert!(with_clear_names(&[own.clone(), machine(1, name)]).contains(&1), "{name}");
         }
-        let known = [own, machine("02", "anna")];
+        let known = [own, machine(2, "anna")];
         let claims = [
             "bob",
             "b\u{3bf}b",
@@ -307,7 +308,8 @@ mod tests {
             "",
         ];
         for name in claims {
-            assert!(!machine("01", name).has_clear_name(&known), "{name}");
+            let all = [&known[..], &[machine(1, name)]].concat();
+            assert!(!with_clear_names(&all).contains(&1), "{name}");
         }
     }
 }

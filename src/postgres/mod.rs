@@ -177,17 +177,19 @@ impl TeamServer {
     pub fn changes(&mut self, applied: &[(String, i64)], projects: &[String], most: usize) -> Result<Vec<SharedChange>> {
         let machines: Vec<&str> = applied.iter().map(|(machine, _)| machine.as_str()).collect();
         let numbers: Vec<i64> = applied.iter().map(|(_, seq)| *seq).collect();
-        let sql = "SELECT c.machine, c.seq, c.uuid, c.counter, c.gone, c.withdrawn, c.projects, c.name, c.digest, c.signature,
-                     CASE WHEN octet_length(c.body) <= $5 THEN c.body END AS body
+        // The bytes are summed over one answer's rows only, and a text that is left out counts nothing.
+        let sql = "SELECT machine, seq, left(uuid, 100) AS uuid, counter, gone, withdrawn,
+                     CASE WHEN pg_column_size(projects) <= 20000 AND cardinality(projects) <= 50 THEN projects ELSE '{}' END AS projects,
+                     left(name, 500) AS name, left(digest, 100) AS digest, left(signature, 200) AS signature,
+                     CASE WHEN octet_length(body) <= $5 THEN body END AS body
                    FROM (
-                     SELECT c.machine, c.seq, left(c.uuid, 100) AS uuid, c.counter, c.gone, c.withdrawn,
-                       CASE WHEN pg_column_size(c.projects) <= 20000 AND cardinality(c.projects) <= 50 THEN c.projects ELSE '{}' END AS projects,
-                       left(c.name, 500) AS name, left(c.digest, 100) AS digest, left(c.signature, 200) AS signature, c.body,
-                       sum(least(octet_length(coalesce(c.body, '')), $5) + 1000) OVER (ORDER BY c.machine, c.seq) AS bytes
-                     FROM unnest($1::text[], $2::bigint[]) AS a(machine, seq)
-                     JOIN nmem.changes c ON c.machine = a.machine COLLATE \"C\" AND c.seq > a.seq
-                     WHERE c.gone OR c.projects && $3 ORDER BY c.machine, c.seq LIMIT $4
-                   ) c WHERE c.bytes <= $6 ORDER BY c.machine, c.seq";
+                     SELECT c.*, sum(CASE WHEN octet_length(body) <= $5 THEN octet_length(body) ELSE 0 END) OVER (ORDER BY machine, seq) AS bytes
+                     FROM (
+                       SELECT c.* FROM unnest($1::text[], $2::bigint[]) AS a(machine, seq)
+                       JOIN nmem.changes c ON c.machine = a.machine COLLATE \"C\" AND c.seq > a.seq
+                       WHERE c.gone OR c.projects && $3 ORDER BY c.machine, c.seq LIMIT $4
+                     ) c
+                   ) c WHERE bytes <= $6 ORDER BY machine, seq";
         let bytes = ANSWER as i64 + most as i64;
         let rows = self.query(sql, &[&machines, &numbers, &projects, &BATCH, &(most as i32), &bytes])?;
         rows.iter().map(change).collect()
@@ -202,9 +204,9 @@ impl TeamServer {
         self.query(sql, &[&machine, &limit])?.iter().map(change).collect()
     }
 
-    /// Removes the changes in a machine's name after a number: it did not make them.
-    pub fn remove_forged(&mut self, machine: &str, after: i64) -> Result<()> {
-        self.execute("DELETE FROM nmem.changes WHERE machine = $1 AND seq > $2", &[&machine, &after]).map(drop)
+    /// Removes the changes in a machine's name from a number on: it did not make them.
+    pub fn remove_forged(&mut self, machine: &str, from: i64) -> Result<()> {
+        self.execute("DELETE FROM nmem.changes WHERE machine = $1 AND seq >= $2", &[&machine, &from]).map(drop)
     }
 
     /// Adds changes of one machine, at most [`BATCH`], in one transaction; existing ones are unchanged. `rows` are

@@ -61,8 +61,6 @@ const RELATED: usize = 5;
 const OF_UNITS: usize = 5;
 /// Minimum probability of a unit to be named.
 const PROBABLE: f64 = 0.25;
-/// Room for the count of memories of people who are not trusted.
-const STRANGERS: usize = 120;
 /// Maximum characters of a passage, and of a command or error beside passages.
 const PASSAGE: usize = 420;
 const TOOL_TEXT: usize = 240;
@@ -70,11 +68,10 @@ const TOOL_TEXT: usize = 240;
 /// Writes the block for a request, at most `budget` bytes: the passages that answer it, then the names of related units.
 /// Without passages, the block is that of the units.
 pub fn for_request(work: &RelatedWork, budget: usize) -> InjectedBlock<'_> {
+    let left_out = if work.strangers > 0 { strangers(work.strangers) } else { String::new() };
     if work.passages.is_empty() {
-        let mut block = for_query(&work.units, budget.saturating_sub(if work.strangers > 0 { STRANGERS } else { 0 }));
-        if work.strangers > 0 {
-            block.text += &strangers(work.strangers);
-        }
+        let mut block = for_query(&work.units, budget.saturating_sub(left_out.len()));
+        block.text += &left_out;
         return block;
     }
     let weak = if work.grade == Some(Grade::Weak) { WEAK } else { "" };
@@ -103,8 +100,8 @@ pub fn for_request(work: &RelatedWork, budget: usize) -> InjectedBlock<'_> {
             named.push(ranked.unit.id);
         }
     }
-    if work.strangers > 0 {
-        block.push(&strangers(work.strangers));
+    if !left_out.is_empty() {
+        block.push(&left_out);
     }
     block.push("\nMore: `nmem show ID`, `nmem search WORDS`.");
     let (text, tokens) = block.done();

@@ -184,9 +184,6 @@ impl Store {
     }
 }
 
-/// Precedes the uuid of a team's memory, in place of its maker.
-const OF_TEAM: &str = "team:";
-
 /// Loads rows that pass a filter.
 struct Loader<'a> {
     store: &'a Store,
@@ -203,14 +200,12 @@ impl<'a> Loader<'a> {
     fn load(&mut self, id: i64, score: f64) -> Result<Option<Hit>> {
         let bound = std::iter::once(&id as &dyn rusqlite::ToSql).chain(self.filter.iter().map(|value| value.as_ref()));
         let bound: Vec<&dyn rusqlite::ToSql> = bound.collect();
-        let mut hit = self.statement.query_row(bound.as_slice(), |row| hit(self.kind, score, row)).optional()?;
-        if let Some(hit) = &mut hit
-            && let Some(uuid) = hit.made_by.as_deref().and_then(|by| by.strip_prefix(OF_TEAM))
-        {
-            hit.team = self.store.team_origins(&[uuid])?.into_values().next();
-            hit.made_by = None;
+        let row = |row: &Row| Ok((hit(self.kind, score, row)?, row.get::<_, Option<String>>(15)?));
+        let Some((mut hit, of_team)) = self.statement.query_row(bound.as_slice(), row).optional()? else { return Ok(None) };
+        if let Some(uuid) = of_team {
+            hit.team = self.store.team_origins(&[&uuid])?.into_values().next();
         }
-        Ok(hit)
+        Ok(Some(hit))
     }
 }
 
@@ -273,7 +268,7 @@ const PROMPTS: Sql = Sql {
     load: "SELECT p.id, p.source, p.text, '', NULL, NULL, pr.name, s.agent_session_id, s.platform, p.received_at,
              (SELECT max(work_unit_id) FROM steps WHERE session_id = p.session_id AND prompt_id =
                CASE p.source WHEN 'user' THEN p.id ELSE (SELECT id FROM prompts a WHERE a.session_id = p.session_id AND a.number = p.number AND a.kind = 'prompt') END),
-             NULL, NULL, NULL, 'prompt'
+             NULL, NULL, NULL, 'prompt', NULL
            FROM prompts p JOIN sessions s ON s.id = p.session_id LEFT JOIN projects pr ON pr.id = coalesce(p.project_id, s.project_id)
            WHERE p.id = ?1 AND p.kind NOT IN ('thinking', 'taken-back') AND (?2 IS NULL OR coalesce(p.project_id, s.project_id) IN (SELECT value FROM json_each(?2)))
              AND (?3 IS NULL OR s.platform = ?3) AND p.received_at >= ?4 AND p.received_at < ?5 AND ?6 IS NULL AND ?7 IS NULL AND ?8 IS NULL AND ?9 IS NOT NULL",
@@ -288,7 +283,7 @@ const MEMORIES: Sql = Sql {
              NULL, NULL, pr.name, coalesce(s.agent_session_id, ''), coalesce(m.platform, ''), m.created_at, m.work_unit_id,
              (SELECT json_group_array(concept) FROM memory_concepts WHERE memory_id = m.id),
              (SELECT json_group_array(path) FROM memory_files WHERE memory_id = m.id),
-             CASE m.provenance WHEN 'team' THEN 'team:' || m.uuid ELSE m.made_by END, m.kind
+             CASE WHEN m.provenance <> 'team' THEN m.made_by END, m.kind, CASE WHEN m.provenance = 'team' THEN m.uuid END
            FROM memories m LEFT JOIN sessions s ON s.id = m.session_id LEFT JOIN projects pr ON pr.id = m.project_id
            WHERE m.id = ?1 AND m.superseded_by IS NULL AND (?2 IS NULL OR m.project_id IN (SELECT value FROM json_each(?2)))
              AND (?3 IS NULL OR m.platform = ?3) AND m.created_at >= ?4 AND m.created_at < ?5
@@ -306,7 +301,7 @@ const UNITS: Sql = Sql {
                AND m.kind = 'summary' AND m.superseded_by IS NULL AND json_tree.type = 'text' AND key NOT IN ('request') AND path = '$'), ''),
              NULL, NULL, pr.name, s.agent_session_id, s.platform, u.started_at, u.id, NULL,
              (SELECT json_group_array(DISTINCT f.path) FROM steps p JOIN step_files f ON f.step_id = p.id WHERE p.session_id = u.session_id AND p.work_unit_id = u.id AND f.edits > 0),
-             NULL, 'unit'
+             NULL, 'unit', NULL
            FROM work_units u JOIN sessions s ON s.id = u.session_id LEFT JOIN projects pr ON pr.id = coalesce(u.project_id, s.project_id)
            WHERE u.id = ?1 AND (?2 IS NULL OR coalesce(u.project_id, s.project_id) IN (SELECT value FROM json_each(?2))) AND (?3 IS NULL OR s.platform = ?3) AND u.ended_at >= ?4 AND u.started_at < ?5
              AND (?6 IS NULL OR EXISTS (SELECT 1 FROM steps p JOIN step_files f ON f.step_id = p.id WHERE p.session_id = u.session_id AND p.work_unit_id = u.id
@@ -319,7 +314,7 @@ const TOOL_USES: Sql = Sql {
     load: "SELECT t.id, t.kind, coalesce(t.content, t.path, t.tool_name),
              trim(coalesce(t.metadata ->> 'description', '') || ' ' || coalesce(t.metadata ->> 'response', iif(t.succeeded = 0, t.outcome, NULL), '')),
              t.path, t.succeeded, pr.name, s.agent_session_id, s.platform, t.received_at,
-             (SELECT work_unit_id FROM steps WHERE id = t.step_id), NULL, NULL, NULL, 'tool'
+             (SELECT work_unit_id FROM steps WHERE id = t.step_id), NULL, NULL, NULL, 'tool', NULL
            FROM tool_uses t JOIN sessions s ON s.id = t.session_id LEFT JOIN projects pr ON pr.id = coalesce(t.project_id, s.project_id)
            WHERE t.id = ?1 AND (?2 IS NULL OR coalesce(t.project_id, s.project_id) IN (SELECT value FROM json_each(?2))) AND (?3 IS NULL OR s.platform = ?3)
              AND t.received_at >= ?4 AND t.received_at < ?5

@@ -2,7 +2,9 @@
 
 use super::memory_rows::{self, MemoryScope};
 use super::{Store, Tx};
-use crate::model::{Draft, Machine, Maker, Millis, Platform, Provenance, SharedChange, SharedMemory, TeamOrigin};
+use crate::model::{
+    Draft, Machine, Maker, Millis, Platform, Provenance, SharedChange, SharedMemory, TeamOrigin, with_clear_names,
+};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, params};
@@ -353,6 +355,7 @@ impl Store {
     /// Origins of memories of the team, by uuid.
     pub fn team_origins(&self, uuids: &[&str]) -> Result<HashMap<String, TeamOrigin>> {
         let all = self.machines()?;
+        let clear = with_clear_names(&all);
         let sql = "SELECT uuid, machine, author FROM shared WHERE uuid IN (SELECT value FROM json_each(?1))";
         let row = |row: &Row| {
             let (machine, author): (i64, Option<String>) = (row.get(1)?, row.get(2)?);
@@ -360,7 +363,7 @@ impl Store {
             let origin = machine.map(|machine| TeamOrigin {
                 name: machine.name.clone(),
                 key: machine.short().to_string(),
-                has_clear_name: machine.has_clear_name(&all),
+                has_clear_name: clear.contains(&machine.id),
                 is_trusted: machine.is_trusted,
                 author: author.as_deref().unwrap_or_default().into(),
             });
@@ -371,12 +374,15 @@ impl Store {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Number of a project's memories by people whom the user does not trust.
+    /// Number of memories by people whom the user does not trust, among the newest 1,000 of a project: strangers decide how many
+    /// there are, and a session start waits for the count.
     pub fn count_of_strangers(&self, project: i64) -> Result<i64> {
-        // The few machines come first, so that this costs nothing without a team.
-        let sql =
-            "SELECT count(*) FROM machines k CROSS JOIN shared s ON s.machine = k.id CROSS JOIN memories m ON m.uuid = s.uuid
-                   WHERE NOT k.trusted AND NOT k.own AND m.project_id = ?1 AND m.provenance = 'team' AND m.superseded_by IS NULL";
+        if !self.conn.prepare_cached("SELECT 1 FROM machines WHERE NOT trusted AND NOT own")?.exists([])? {
+            return Ok(0);
+        }
+        let sql = "SELECT count(*) FROM (SELECT uuid, provenance, superseded_by FROM memories WHERE project_id = ?1 ORDER BY created_at DESC LIMIT 1000) m
+                   JOIN shared s ON s.uuid = m.uuid JOIN machines k ON k.id = s.machine
+                   WHERE m.provenance = 'team' AND m.superseded_by IS NULL AND NOT k.trusted";
         Ok(self.conn.prepare_cached(sql)?.query_row([project], |row| row.get(0))?)
     }
 }
@@ -426,6 +432,8 @@ impl Tx<'_> {
 
     /// Causes all changes of other machines to be applied again, because more projects are shared than before.
     pub fn apply_all_again(&self) -> Result<()> {
+        // What is applied again must not rename anybody to a former name.
+        self.tx.execute("INSERT OR IGNORE INTO meta(key, value) SELECT ?1 || id, seq FROM machines WHERE NOT own", [NEWEST])?;
         self.tx.execute("DELETE FROM meta WHERE key LIKE ?1 || '%' AND key <> ?1 || 'own'", [CHUNKS])?;
         Ok(self.tx.execute("UPDATE machines SET seq = 0 WHERE NOT own", []).map(drop)?)
     }

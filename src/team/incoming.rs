@@ -349,19 +349,10 @@ fn draft(row: &ForeignRow) -> Draft {
 /// Kinds of keys that are valid on every machine. Folders are excluded: they exist on one machine only.
 const EVERYWHERE: [&str; 3] = ["repo:", "root:", "name:"];
 
-/// Returns with whom a project is shared, and the source of the setting: `nmem project share`, or a folder rule.
-pub fn share_of(config: &Config, said: &ProjectShare) -> (Share, &'static str) {
-    match (said.share, config.shared_with(Path::new(&said.project.root))) {
-        (Some(share), _) => (share, "nmem project share"),
-        (None, Some(share)) => (share, "a [[folder]] rule"),
-        (None, None) => (Share::None, "default"),
-    }
-}
-
 /// Returns the shared projects.
 pub fn shared(store: &Store, config: &Config) -> Result<Vec<SharedProject>> {
     let all = store.project_shares()?.into_iter().map(|said| {
-        let (share, _) = share_of(config, &said);
+        let share = config.share_of(said.share, Path::new(&said.project.root));
         SharedProject { id: said.project.id, name: said.project.name.clone(), share, keys: keys(&said) }
     });
     Ok(all.filter(|project| project.share != Share::None).collect())

@@ -30,7 +30,8 @@ pub fn pull(
     let mut count = 0;
     while !applied.is_empty() {
         let changes = server.changes(&applied, &projects, BODY)?;
-        let bytes: usize = changes.iter().map(|change| change.body.as_ref().map_or(0, String::len) + 1000).sum();
+        let bytes: usize = changes.iter().map(|change| change.body.as_ref().map_or(0, String::len)).sum();
+        // An answer that is cut by bytes has nearly all that it may have.
         let is_last = changes.len() < BATCH as usize && bytes < ANSWER;
         for of_machine in changes.chunk_by(|one, next| one.machine == next.machine) {
             let (machine, last) = (&of_machine[0].machine, of_machine[of_machine.len() - 1].seq);
@@ -58,15 +59,18 @@ pub fn is_forked(server: &mut TeamServer, heads: &[SeriesHead], own: &Machine) -
     if !heads.iter().any(|head| head.machine == own.key && head.seq > own.seq) {
         return Ok(false);
     }
-    let last = server.last_changes(&own.key, LAST)?;
-    if last.iter().any(|change| change.seq > own.seq && is_authentic(change)) {
-        return Ok(true);
+    loop {
+        let mut later = server.last_changes(&own.key, LAST)?;
+        later.retain(|change| change.seq > own.seq);
+        if later.iter().any(is_authentic) {
+            return Ok(true);
+        }
+        let Some(first) = later.iter().map(|change| change.seq).min() else { return Ok(false) };
+        server.remove_forged(&own.key, first)?;
     }
-    server.remove_forged(&own.key, own.seq)?;
-    Ok(false)
 }
 
-/// Number of a series' last changes that are checked: a copy of this database signed some of them.
+/// Number of a series' last changes that are read at a time.
 const LAST: i64 = 1000;
 
 /// Sends this machine's changes, and withdraws texts that were forgotten or superseded since; returns how many were

@@ -102,14 +102,15 @@ impl ChunkLines {
     }
 }
 
-/// Reads a whole chunk of this machine.
-fn read(path: &Path, name: &ChunkName) -> Result<Vec<SharedChange>, &'static str> {
-    let mut lines = ChunkLines::open(path, name)?;
-    let mut changes = Vec::new();
-    while let Some((change, _)) = lines.next_change()? {
-        changes.extend(change.filter(|change| (name.first..=name.last).contains(&change.seq)));
+/// Returns the numbers of the changes in a chunk of this machine; `None` if it is damaged, or has a line that this machine did not
+/// sign. Only the first such line of somebody else's file is read.
+fn own_numbers(path: &Path, name: &ChunkName, key: &str) -> Option<HashSet<i64>> {
+    let mut lines = ChunkLines::open(path, name).ok()?;
+    let mut numbers = HashSet::new();
+    while let Some((change, _)) = lines.next_change().ok()? {
+        numbers.insert(change.filter(|change| change.machine == key && is_authentic(change))?.seq);
     }
-    Ok(changes)
+    Some(numbers)
 }
 
 /// Whether a path is a folder itself, and no link to one.
@@ -128,7 +129,8 @@ fn create(path: &Path, is_private: bool) -> std::io::Result<fs::File> {
     options.open(path)
 }
 
-/// Writes a chunk; returns its path, and whether it is new. The same changes produce the same file.
+/// Writes a chunk; returns its path, and whether it is new. The same changes produce the same file. A file with its name and other
+/// content is replaced.
 pub fn write(
     folder: &Path,
     (first, last): (i64, i64),
@@ -144,7 +146,7 @@ pub fn write(
     let bytes = gzip.finish()?;
     let name = ChunkName { first, last, texts, hash: hash(&bytes) };
     let path = folder.join(name.file());
-    if path.exists() {
+    if ChunkLines::open(&path, &name).is_ok() {
         return Ok((path, false));
     }
     // The name begins with a dot until the file is complete, so that other machines ignore it.
@@ -236,8 +238,8 @@ pub fn pull(store: &mut Store, folder: &Path, inbox: &Inbox, received: &mut Rece
             }
             member.read(store, inbox, (chunk, path), received, done)?;
         }
-        let is_there = |key: &String| chunks.iter().any(|(chunk, _)| chunk.hash == *key || chunk.file() == *key);
-        member.known.retain(|key, _| is_there(key));
+        let is_there: HashSet<String> = chunks.iter().flat_map(|(chunk, _)| [chunk.hash.clone(), chunk.file()]).collect();
+        member.known.retain(|key, _| is_there.contains(key));
         if member.known != store.chunks_read(&name)? {
             store.set_chunks_read(&name, &member.known)?;
         }
@@ -326,9 +328,8 @@ fn stamp(path: &Path) -> i64 {
 pub fn is_forked(folder: &Path, own: &Machine) -> Result<bool> {
     let path = folder.join(&own.key[..KEY]);
     let here = if is_folder(&path) { chunks(&path, &mut Vec::new())? } else { Vec::new() };
-    let is_later = |change: &SharedChange| change.machine == own.key && change.seq > own.seq && is_authentic(change);
     let later = here.iter().filter(|(chunk, _)| chunk.last > own.seq);
-    Ok(later.filter_map(|(chunk, path)| read(path, chunk).ok()).flatten().any(|change| is_later(&change)))
+    Ok(later.filter_map(|(chunk, path)| own_numbers(path, chunk, &own.key)).flatten().any(|seq| seq > own.seq))
 }
 
 /// Writes this machine's chunks: new ones, and again those whose texts were forgotten or superseded.
@@ -342,15 +343,15 @@ pub fn push(store: &mut Store, folder: &Path, outbox: &Outbox, done: &mut Folder
     }
     let is_private = outbox.projects.iter().all(|project| project.share == Share::Mine);
     let mut here = if is_folder(&own) { chunks(&own, &mut done.left_alone)? } else { Vec::new() };
-    // A chunk counts if this machine remembers that it wrote it, or if it has all changes that it should have: somebody else's
-    // must neither stand for one nor push one aside.
+    // A chunk counts if its content is what this machine remembers to have written, or if it has all changes that it should have.
+    // Another file must not count as one, or be a reason to remove one.
     let mut written = store.chunks_read(OWN)?;
     let is_own = |(chunk, path): &(ChunkName, PathBuf)| {
-        let numbers = numbers.iter().map(|(seq, _)| *seq).filter(|seq| (chunk.first..=chunk.last).contains(seq));
-        let signed =
-            || read(path, chunk).map(|changes| changes.into_iter().filter(is_authentic).map(|change| change.seq).collect());
-        let has_all = |signed: HashSet<i64>| numbers.clone().all(|seq| signed.contains(&seq));
-        chunk.last <= head && (written.contains_key(&chunk.file()) || signed().is_ok_and(has_all))
+        let mut wanted = numbers.iter().map(|(seq, _)| *seq).filter(|seq| (chunk.first..=chunk.last).contains(seq));
+        let is_remembered = || written.contains_key(&chunk.file()) && ChunkLines::open(path, chunk).is_ok();
+        let mut has_all =
+            || own_numbers(path, chunk, &outbox.own.machine.key).is_some_and(|signed| wanted.all(|seq| signed.contains(&seq)));
+        chunk.last <= head && (is_remembered() || has_all())
     };
     let foreign: Vec<PathBuf> = here.extract_if(.., |entry| !is_own(entry)).map(|(_, path)| path).collect();
     done.left_alone.extend(foreign.into_iter().map(|path| (path, "not written by this machine")));
