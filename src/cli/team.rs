@@ -243,9 +243,10 @@ fn warnings(result: &SyncResult) {
     if result.programs.is_cut {
         output::warn("other programs have more than 20,000 rows in a RAD table; the rest is not read");
     }
-    if !result.folder.over_budget.is_empty() {
-        let machines = count(result.folder.over_budget.len() as i64, "machine", "machines");
-        output::warn(&format!("{machines} sent more than one sync reads: {}", result.folder.over_budget.join(", ")));
+    let over_budget = &result.received.over_budget;
+    if !over_budget.is_empty() {
+        let machines = count(over_budget.len() as i64, "machine", "machines");
+        output::warn(&format!("{machines} sent more than one sync reads, the next one continues: {}", over_budget.join(", ")));
     }
     for (path, why) in result.folder.left_alone.iter().take(LEFT_ALONE) {
         output::warn(&format!("{} is left alone: {why}", path.display()));
@@ -277,12 +278,12 @@ fn in_words(result: &SyncResult, target: &SyncTarget, took: Duration) -> String 
 }
 
 fn as_json(result: &SyncResult, took: Duration) -> String {
-    let Received { new, changed, forgotten, kept, invalid, refused, elsewhere, people } = &result.received;
+    let Received { new, changed, forgotten, kept, invalid, refused, elsewhere, over_budget, people } = &result.received;
     let projects: Vec<_> = result.projects.iter().map(|project| json!({"name": project.name, "share": project.share})).collect();
     json!({
         "projects": projects, "sent": result.sent,
         "received": {"new": new, "changed": changed, "forgotten": forgotten, "kept": kept, "invalid": invalid, "refused": refused,
-            "elsewhere": elsewhere, "people": people},
+            "elsewhere": elsewhere, "over_budget": over_budget, "people": people},
         "programs": {"written": result.programs.written, "removed": result.programs.removed, "elsewhere": result.programs.elsewhere},
         "chunks": {"written": result.folder.chunks, "removed": result.folder.removed},
         "left_alone": result.folder.left_alone.iter().map(|(path, why)| json!({"path": path, "why": why})).collect::<Vec<_>>(),

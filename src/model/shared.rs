@@ -260,6 +260,8 @@ pub struct Received {
     pub refused: usize,
     /// Changes of projects that this machine does not share.
     pub elsewhere: usize,
+    /// The first digits of the keys of machines that sent more than one sync reads. The next one continues.
+    pub over_budget: Vec<String>,
     /// New memories, by the name of the person.
     pub people: std::collections::BTreeMap<String, usize>,
 }

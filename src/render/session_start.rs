@@ -89,12 +89,12 @@ pub fn for_agent(recalled: &Recalled, budget: usize) -> ContextBlock {
             block.push(&format!("\nActive right now in another session, {heading}: {gist}"));
         }
     }
-    let is_empty = block.text.len() == header;
-    if is_empty && recalled.strangers == 0 {
-        return ContextBlock::default();
+    let left_out = if recalled.strangers > 0 { strangers(recalled.strangers) } else { String::new() };
+    if block.text.len() == header {
+        return ContextBlock { text: left_out.trim_start().to_string(), ..ContextBlock::default() };
     }
-    if recalled.strangers > 0 {
-        block.push(&strangers(recalled.strangers));
+    if !left_out.is_empty() {
+        block.push(&left_out);
     }
     block.budget = budget;
     block.tokens.read = (block.text.len() / 4) as i64;

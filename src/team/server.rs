@@ -3,7 +3,7 @@
 use super::incoming::{self, BODY, Inbox, SyncBudget};
 use super::outgoing::Outbox;
 use super::people::is_authentic;
-use crate::model::{Machine, Received, SharedChange, SharedMemory};
+use crate::model::{KEY_DIGITS, Machine, Received, SharedChange, SharedMemory};
 use crate::postgres::{ANSWER, BATCH, RadRow, SeriesHead, TeamServer};
 use crate::store::Store;
 use anyhow::Result;
@@ -45,7 +45,9 @@ pub fn pull(
         }
         progress(&format!("received {count} changes"));
         // What is over the budget of a machine waits for the next sync.
-        applied.retain(|(machine, _)| !budgets.get(machine).is_some_and(SyncBudget::is_spent));
+        let is_spent = |(machine, _): &mut (String, i64)| budgets.get(machine).is_some_and(SyncBudget::is_spent);
+        let spent = applied.extract_if(.., is_spent);
+        received.over_budget.extend(spent.map(|(machine, _)| machine[..machine.floor_char_boundary(KEY_DIGITS)].to_string()));
         if is_last {
             break;
         }

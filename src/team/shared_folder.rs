@@ -188,8 +188,6 @@ pub struct FolderSync {
     pub removed: usize,
     /// Files that were skipped, each with the reason.
     pub left_alone: Vec<(PathBuf, &'static str)>,
-    /// Machines that sent more than one sync reads; the next one continues.
-    pub over_budget: Vec<String>,
 }
 
 /// The chunks in a machine's folder, in order of their first number.
@@ -233,7 +231,7 @@ pub fn pull(store: &mut Store, folder: &Path, inbox: &Inbox, received: &mut Rece
         let chunks = chunks(&path, &mut done.left_alone)?;
         for (chunk, path) in &chunks {
             if member.budget.is_spent() {
-                done.over_budget.push(name.clone());
+                received.over_budget.push(name.clone());
                 break;
             }
             member.read(store, inbox, (chunk, path), received, done)?;

@@ -416,6 +416,7 @@ fn what_costs_too_much_is_read_once_and_holds_up_nobody() {
     };
     let (first, took) = timed();
     assert_eq!(first["received"]["people"], json!({"bob": 1}));
+    assert_eq!(first["received"]["over_budget"], json!([attack.mallory.key()[..16]]));
     assert!(took.as_secs() < 10, "{took:?}");
     // The next ones go on behind what was read, a hundred useless files at a time.
     for _ in 0..2 {
