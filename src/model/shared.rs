@@ -62,6 +62,20 @@ pub struct SharedChange {
     pub body: Option<String>,
 }
 
+/// Ranges of numbers, first and last.
+pub type NumberRanges = Vec<(i64, i64)>;
+
+/// The changes that a machine's series has on a server, signed, so that a missing row is noticed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesContents {
+    /// The last number of the series.
+    pub last: i64,
+    /// For each project, by its keys, the numbers of its changes. Tombstones have no project.
+    pub ranges: Vec<(Vec<String>, NumberRanges)>,
+    /// Ed25519 signature of the other fields and the machine's key, in hex.
+    pub signature: String,
+}
+
 /// A memory as sent to other machines. It contains no ids of sessions, prompts or tool uses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

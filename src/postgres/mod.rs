@@ -7,8 +7,9 @@ mod rad_tables;
 pub use rad_tables::{ForeignRow, ForeignRows, RadRow};
 
 use crate::error::UserError;
-use crate::model::SharedChange;
+use crate::model::{SeriesContents, SharedChange};
 use anyhow::Result;
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -135,6 +136,10 @@ const HEADS: i64 = 1000;
 /// Maximum bytes of an answer with changes.
 pub const ANSWER: usize = 8 << 20;
 
+/// Maximum bytes of the contents of a series, and of those in one answer.
+const CONTENTS: i32 = 4 << 20;
+const ALL_CONTENTS: i64 = 16 << 20;
+
 /// The last number of a machine's series on the server, and how many of its changes have a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesHead {
@@ -142,6 +147,14 @@ pub struct SeriesHead {
     pub seq: i64,
     /// Changes with a text.
     pub texts: i64,
+    /// As the server says; `None` if they are missing, or unreadable.
+    pub contents: Option<SeriesContents>,
+}
+
+fn head(row: &Row) -> Result<SeriesHead> {
+    let contents: Option<String> = column(row, "contents")?;
+    let contents = contents.and_then(|json| serde_json::from_str(&json).ok());
+    Ok(SeriesHead { machine: column(row, "machine")?, seq: column(row, "seq")?, texts: column(row, "texts")?, contents })
 }
 
 fn change(row: &Row) -> Result<SharedChange> {
@@ -161,21 +174,33 @@ fn change(row: &Row) -> Result<SharedChange> {
 }
 
 impl TeamServer {
-    /// Returns the heads of the known machines' series, and of a bounded number of others: anybody can add rows.
-    pub fn heads(&mut self, known: &[String]) -> Result<Vec<SeriesHead>> {
-        let sql = "SELECT machine, seq, texts FROM nmem.heads WHERE octet_length(machine) = 64
-                   ORDER BY machine = ANY($1) DESC, machine LIMIT $2";
-        let rows = self.query(sql, &[&known, &(known.len() as i64 + HEADS)])?;
-        let head = |row: &Row| {
-            Ok(SeriesHead { machine: column(row, "machine")?, seq: column(row, "seq")?, texts: column(row, "texts")? })
-        };
+    /// Returns the heads of the known machines' series in this order, and of a bounded number of others: anybody can add rows.
+    /// `known` gives the last number that was read of each; a head has contents only if there is more.
+    pub fn heads(&mut self, known: &[(&str, i64)]) -> Result<Vec<SeriesHead>> {
+        let (machines, read): (Vec<&str>, Vec<i64>) = known.iter().copied().unzip();
+        let sql = "SELECT machine, seq, texts, CASE WHEN bytes <= $4 THEN contents END AS contents FROM (
+                     SELECT h.*, sum(octet_length(contents)) OVER (ORDER BY place, machine) AS bytes FROM (
+                       SELECT h.machine, h.seq, h.texts, k.place,
+                         CASE WHEN octet_length(h.contents) <= $3 AND h.seq > coalesce(k.read, 0) THEN h.contents END AS contents
+                       FROM nmem.heads h LEFT JOIN unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS k(machine, read, place)
+                         ON k.machine = h.machine COLLATE \"C\"
+                       WHERE octet_length(h.machine) = 64 ORDER BY k.place, h.machine LIMIT $5
+                     ) h
+                   ) h ORDER BY place, machine";
+        let rows = self.query(sql, &[&machines, &read, &CONTENTS, &ALL_CONTENTS, &(known.len() as i64 + HEADS)])?;
         rows.iter().map(head).collect()
+    }
+
+    /// Returns the numbers of a machine's changes, up to its last one, that the server has whole.
+    pub fn numbers(&mut self, machine: &str, last: i64) -> Result<HashSet<i64>> {
+        let sql = "SELECT seq FROM nmem.changes WHERE machine = $1 AND seq BETWEEN 1 AND $2 AND (gone OR body IS NOT NULL)";
+        self.query(sql, &[&machine, &last])?.iter().map(|row| column(row, "seq")).collect()
     }
 
     /// Returns the next changes of other machines after the last applied one of each, by machine and number: those of
     /// the given projects, and all tombstones. Texts above `most` bytes are omitted.
-    pub fn changes(&mut self, applied: &[(String, i64)], projects: &[String], most: usize) -> Result<Vec<SharedChange>> {
-        let machines: Vec<&str> = applied.iter().map(|(machine, _)| machine.as_str()).collect();
+    pub fn changes(&mut self, applied: &[(&str, i64)], projects: &[String], most: usize) -> Result<Vec<SharedChange>> {
+        let machines: Vec<&str> = applied.iter().map(|(machine, _)| *machine).collect();
         let numbers: Vec<i64> = applied.iter().map(|(_, seq)| *seq).collect();
         // The bytes are summed over one answer's rows only, and a text that is left out counts nothing.
         let sql = "SELECT machine, seq, left(uuid, 100) AS uuid, counter, gone, withdrawn,
@@ -209,7 +234,7 @@ impl TeamServer {
         self.execute("DELETE FROM nmem.changes WHERE machine = $1 AND seq >= $2", &[&machine, &from]).map(drop)
     }
 
-    /// Adds changes of one machine, at most [`BATCH`], in one transaction; existing ones are unchanged. `rows` are
+    /// Adds changes of one machine, at most [`BATCH`], in one transaction; what is there under their numbers is replaced. `rows` are
     /// written to the RAD tables along with them.
     pub fn add(&mut self, changes: &[SharedChange], rows: &[RadRow]) -> Result<()> {
         let Some(SharedChange { machine, .. }) = changes.first() else { return Ok(()) };
@@ -227,7 +252,9 @@ impl TeamServer {
                        SELECT $1, seq, uuid, counter, gone, withdrawn, string_to_array(projects, $12), name, digest, signature, body
                        FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::boolean[], $6::boolean[], $7::text[], $8::text[], $9::text[],
                          $10::text[], $11::text[]) AS n(seq, uuid, counter, gone, withdrawn, projects, name, digest, signature, body)
-                       ON CONFLICT DO NOTHING";
+                       ON CONFLICT (machine, seq) DO UPDATE SET uuid = excluded.uuid, counter = excluded.counter, gone = excluded.gone,
+                         withdrawn = excluded.withdrawn, projects = excluded.projects, name = excluded.name, digest = excluded.digest,
+                         signature = excluded.signature, body = excluded.body";
             server.execute(
                 sql,
                 &[
@@ -251,8 +278,10 @@ impl TeamServer {
     }
 
     /// Removes all texts of a machine's series but those of the given changes, and records the number of remaining
-    /// texts and the last number of the series.
-    pub fn keep_texts(&mut self, machine: &str, last: i64, kept: &[i64]) -> Result<()> {
+    /// texts and what the series contains.
+    pub fn keep_texts(&mut self, machine: &str, contents: &SeriesContents, kept: &[i64]) -> Result<()> {
+        // Too long for a reader: they read such a series again each time.
+        let json = serde_json::to_string(contents).ok().filter(|json| json.len() <= CONTENTS as usize);
         self.transaction(|server| {
             let sql = "SELECT count(*) AS texts FROM nmem.changes WHERE machine = $1 AND body IS NOT NULL";
             let held: i64 = column(&server.query(sql, &[&machine])?[0], "texts")?;
@@ -261,8 +290,8 @@ impl TeamServer {
                            AND NOT EXISTS (SELECT 1 FROM unnest($2::bigint[]) AS k(seq) WHERE k.seq = c.seq)";
                 server.execute(sql, &[&machine, &kept])?;
             }
-            let sql = "UPDATE nmem.heads SET texts = $2, seq = $3 WHERE machine = $1";
-            server.execute(sql, &[&machine, &(kept.len() as i64), &last]).map(drop)
+            let sql = "UPDATE nmem.heads SET texts = $2, seq = $3, contents = $4 WHERE machine = $1";
+            server.execute(sql, &[&machine, &(kept.len() as i64), &contents.last, &json]).map(drop)
         })
     }
 }

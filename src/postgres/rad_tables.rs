@@ -219,8 +219,10 @@ impl TeamServer {
 
 /// Maximum rows to read from each table.
 const ROWS: i64 = 20_000;
-/// Maximum characters of a row's text.
+/// Maximum characters of each text of a row.
 const TEXT: i32 = 60_000;
+/// Maximum bytes of the texts of a table's rows together.
+const TABLE: i64 = 32 << 20;
 
 /// A row of another program.
 #[derive(Clone, Debug, PartialEq)]
@@ -246,9 +248,8 @@ pub struct ForeignRows {
     pub is_cut: bool,
 }
 
-const ALL: &str = "WITH foreign_tasks AS (SELECT * FROM tasks WHERE NOT coalesce(metadata, '{}') ? 'nmem'),
-    foreign_decisions AS (SELECT * FROM decisions WHERE NOT coalesce(metadata, '{}') ? 'nmem'),
-    foreign_lessons AS (SELECT * FROM lessons WHERE NOT coalesce(metadata, '{}') ? 'nmem')";
+/// Condition for rows that nmem did not write.
+const FOREIGN: &str = "NOT coalesce(metadata, '{}') ? 'nmem'";
 const MILLIS: &str = "coalesce((extract(epoch FROM created_at AT TIME ZONE 'UTC') * 1000)::bigint, 0)";
 
 fn row(row: &Row) -> Result<ForeignRow> {
@@ -273,46 +274,59 @@ fn row(row: &Row) -> Result<ForeignRow> {
 impl TeamServer {
     /// A short text that changes when other programs have written.
     pub fn foreign_state(&mut self) -> Result<String> {
+        // Each write gives a row another place and transaction; its texts, which may be long, are not read.
         let of = |table: &str| {
-            format!("(SELECT count(*) || ' ' || coalesce(sum(hashtextextended(t::text, 0)), 0) FROM foreign_{table} t)")
+            format!(
+                "(SELECT count(*) || ' ' || coalesce(sum(hashtextextended(t.ctid::text || ' ' || t.xmin::text, 0)), 0) FROM {table} t WHERE {FOREIGN})"
+            )
         };
-        let sql = format!("{ALL} SELECT concat_ws(' ', {}, {}, {}) AS state", of("tasks"), of("decisions"), of("lessons"));
+        let sql = format!("SELECT concat_ws(' ', {}, {}, {}) AS state", of("tasks"), of("decisions"), of("lessons"));
         column(&self.query(&sql, &[])?[0], "state")
     }
 
     /// Reads all rows of other programs, tasks first.
     pub fn foreign_rows(&mut self) -> Result<ForeignRows> {
         let mut found = ForeignRows::default();
-        for (table, sql) in [
+        for (table, columns) in [
             (
                 "tasks",
-                "SELECT id::text, 'task' AS kind, repo_id::text AS repo, task_kind::text AS type, left(task_description, $2) AS title,
+                "'task' AS kind, repo_id::text AS repo, task_kind::text AS type, left(task_description, $2) AS title,
                    json_build_object('task_description', left(task_description, $2), 'success', success, 'agent_tier', agent_tier,
-                     'error_message', left(error_message, $2), 'metadata', nullif(metadata, '{}'))::text AS content",
+                     'error_message', left(error_message, $2), 'metadata', METADATA)::text AS content",
             ),
             (
                 "decisions",
-                "SELECT id::text, 'decision' AS kind, coalesce((SELECT repo_id FROM tasks k WHERE k.id = task_id)::text, metadata ->> 'repo_id', metadata ->> 'repoId') AS repo,
+                "'decision' AS kind, coalesce((SELECT repo_id FROM tasks k WHERE k.id = task_id)::text, metadata ->> 'repo_id', metadata ->> 'repoId') AS repo,
                    decision_type::text AS type, left(chosen_option, $2) AS title,
-                   json_build_object('chosen', left(chosen_option, $2), 'alternatives', alternatives, 'reasoning', left(reasoning, $2),
-                     'confidence', confidence, 'task', task_id, 'metadata', nullif(metadata, '{}'))::text AS content",
+                   json_build_object('chosen', left(chosen_option, $2),
+                     'alternatives', CASE WHEN octet_length(alternatives::text) <= $2 THEN alternatives[1:500] END, 'reasoning', left(reasoning, $2),
+                     'confidence', confidence, 'task', task_id, 'metadata', METADATA)::text AS content",
             ),
             (
                 "lessons",
-                "SELECT id::text, 'lesson' AS kind, coalesce((SELECT repo_id FROM tasks k WHERE k.id = task_id)::text, metadata ->> 'repo_id', metadata ->> 'repoId') AS repo,
-                   lesson_type::text AS type, title::text,
-                   json_build_object('description', left(description, $2), 'tags', tags, 'task', task_id, 'metadata', nullif(metadata, '{}'))::text AS content",
+                "'lesson' AS kind, coalesce((SELECT repo_id FROM tasks k WHERE k.id = task_id)::text, metadata ->> 'repo_id', metadata ->> 'repoId') AS repo,
+                   lesson_type::text AS type, left(title, $2) AS title,
+                   json_build_object('description', left(description, $2), 'tags', CASE WHEN octet_length(tags::text) <= $2 THEN tags[1:500] END,
+                     'task', task_id, 'metadata', METADATA)::text AS content",
             ),
         ] {
-            let sql = format!("{ALL} {sql}, {MILLIS} AS at FROM foreign_{table} ORDER BY id LIMIT $1");
-            let rows = self.query(&sql, &[&ROWS, &TEXT])?;
-            found.is_cut |= rows.len() as i64 == ROWS;
+            let columns = columns.replace("METADATA", "CASE WHEN octet_length(metadata::text) <= $2 THEN nullif(metadata, '{}') END");
+            let sql = format!(
+                "SELECT * FROM (
+                   SELECT r.*, sum(octet_length(content)) OVER (ORDER BY id) AS bytes, count(*) OVER () AS rows FROM (
+                     SELECT id::text, {columns}, {MILLIS} AS at FROM {table} WHERE {FOREIGN} ORDER BY id LIMIT $1
+                   ) r WHERE octet_length(coalesce(repo, '') || coalesce(type, '')) <= $2
+                 ) r WHERE bytes <= $3 ORDER BY id"
+            );
+            let rows = self.query(&sql, &[&ROWS, &TEXT, &TABLE])?;
+            let all: i64 = rows.first().map_or(Ok(0), |row| column(row, "rows"))?;
+            found.is_cut |= all == ROWS || (rows.len() as i64) < all;
             for of_table in &rows {
                 found.rows.push(row(of_table)?);
             }
         }
         let rows = self.query(
-            "SELECT repo_id::text AS id, repo_url AS url FROM repo_metadata WHERE repo_url IS NOT NULL LIMIT 10000",
+            "SELECT repo_id::text AS id, repo_url AS url FROM repo_metadata WHERE octet_length(repo_id::text || repo_url) <= 4000 LIMIT 10000",
             &[],
         )?;
         for of_table in &rows {
@@ -323,7 +337,9 @@ impl TeamServer {
 }
 
 /// The version of nmem's schema that this nmem knows.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
+/// Statements that bring version 1 to version 2.
+const SERIES_2: &str = "ALTER TABLE nmem.heads ADD COLUMN IF NOT EXISTS contents text; UPDATE nmem.version SET version = 2";
 const SERIES: &str = include_str!("series.sql");
 const RAD: &str = include_str!("rad.sql");
 /// "nmem" as a number.
@@ -362,10 +378,12 @@ impl TeamServer {
     ///
     /// # Errors
     ///
-    /// A schema of a later nmem, or a user that may not create one.
+    /// A schema of a later nmem, or a user that may not create or change one.
     pub(super) fn migrate(&mut self) -> Result<()> {
         // One round trip if the schema exists; otherwise the answer is an error.
-        if let Ok(Some((version, has_rad))) = self.known_version() {
+        if let Ok(Some((version, has_rad))) = self.known_version()
+            && version >= VERSION
+        {
             self.has_rad = has_rad;
             return refuse_other(version);
         }
@@ -374,7 +392,7 @@ impl TeamServer {
             // Another machine may have created it meanwhile.
             if let Some((version, has_rad)) = server.version()? {
                 server.has_rad = has_rad;
-                return refuse_other(version);
+                return if version == 1 { server.bring_forward() } else { refuse_other(version) };
             }
             server.batch(SERIES)?;
             server.has_rad = server.may_be_rad()?;
@@ -383,6 +401,13 @@ impl TeamServer {
             }
             server.execute("INSERT INTO nmem.version(version, has_rad) VALUES ($1, $2)", &[&VERSION, &server.has_rad.clone()])?;
             Ok(())
+        })
+    }
+
+    fn bring_forward(&mut self) -> Result<()> {
+        self.batch(SERIES_2).map_err(|error| {
+            let what = format!("the team's database needs a change for this nmem, and your role may not make it: {error}");
+            UserError::new(what, "let the role that owns the schema nmem run `nmem sync` once").into()
         })
     }
 

@@ -28,7 +28,9 @@ CREATE INDEX changes_by_uuid ON nmem.changes(uuid);
 -- The last number of each machine's series, and how many texts it contains: one small row shows whether there is
 -- anything to do.
 CREATE TABLE nmem.heads (
-  machine text COLLATE "C" PRIMARY KEY,
-  seq     bigint NOT NULL,
-  texts   bigint NOT NULL
+  machine  text COLLATE "C" PRIMARY KEY,
+  seq      bigint NOT NULL,
+  texts    bigint NOT NULL,
+  -- What the series contains, as JSON signed by the machine. Readers go no further than that.
+  contents text
 );

@@ -103,7 +103,8 @@ impl Tx<'_> {
         Ok(if kept { Applied::Kept } else { outcome })
     }
 
-    fn is_overtaken(&self, change: &SharedChange) -> Result<bool> {
+    /// Whether a newer change of the same memory, or this one, is known.
+    pub fn is_overtaken(&self, change: &SharedChange) -> Result<bool> {
         let sql = "SELECT (s.counter, coalesce(k.key, '')) >= (?2, ?3) FROM shared s LEFT JOIN machines k ON k.id = s.machine WHERE s.uuid = ?1";
         let known = params![change.uuid, change.counter, change.machine];
         Ok(self.tx.prepare_cached(sql)?.query_row(known, |row| row.get(0)).optional()?.unwrap_or(false))
@@ -293,6 +294,11 @@ impl Store {
     /// All known machines.
     pub fn machines(&self) -> Result<Vec<Machine>> {
         Ok(self.conn.prepare_cached(&format!("{MACHINE} ORDER BY id"))?.query_map([], machine)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Records up to which number the changes of each machine were applied.
+    pub fn set_applied<'a>(&mut self, mut marks: impl Iterator<Item = (&'a str, i64)>) -> Result<()> {
+        self.write(|tx| marks.try_for_each(|(key, mark)| tx.set_applied(key, mark)))
     }
 
     /// Numbers that a sync remembers about the files of a machine's folder.

@@ -303,6 +303,16 @@ impl Store {
         Ok(self.conn.prepare(sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
+    /// Numbers of this machine's changes in order, each with the project of its memory; tombstones have none. Changes that another
+    /// number will replace are left out.
+    pub fn own_numbers_by_project(&self) -> Result<Vec<(i64, Option<i64>)>> {
+        let sql = "SELECT s.seq, CASE WHEN s.fingerprint IS NOT NULL THEN m.project_id END
+                   FROM shared s LEFT JOIN memories m ON m.uuid = s.uuid
+                   WHERE s.seq IS NOT NULL AND (s.fingerprint IS NULL OR m.project_id IS NOT NULL) ORDER BY s.seq";
+        let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
+        Ok(self.conn.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
+    }
+
     /// A change of this machine's series. `None` if the memory has changed since it was numbered, so that another
     /// number follows.
     pub fn own_change(&self, seq: i64, uuid: &str) -> Result<Option<OwnChange>> {

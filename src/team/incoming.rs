@@ -3,7 +3,8 @@
 use super::people::is_authentic;
 use crate::config::Config;
 use crate::model::{
-    DEPTH, Draft, Machine, MemoryKind, Millis, Provenance, Received, Share, SharedChange, SharedMemory, SharedProject, depth,
+    DEPTH, Draft, Machine, MemoryKind, Millis, NumberRanges, Provenance, Received, SeriesContents, Share, SharedChange,
+    SharedMemory, SharedProject, depth,
 };
 use crate::postgres::{ForeignRow, TeamServer};
 use crate::project::git;
@@ -72,6 +73,51 @@ impl SyncBudget {
     }
 }
 
+/// How far the changes of a machine's series have arrived without a gap. What the machine signed decides, not which rows a server
+/// has: whoever may remove rows could hide a change behind later ones.
+#[derive(Debug)]
+pub struct SeriesProgress {
+    /// The last number up to which everything has arrived.
+    pub mark: i64,
+    /// The last number that the machine signed for.
+    signed: i64,
+    /// Ranges of the numbers that must arrive, in order.
+    ranges: NumberRanges,
+    has_gap: bool,
+}
+
+impl SeriesProgress {
+    /// Starts behind a number that was reached before. Without signed contents the mark stays where it is.
+    pub fn new(mark: i64, contents: Option<&SeriesContents>, projects: &[SharedProject]) -> SeriesProgress {
+        let is_due = |keys: &[String]| keys.is_empty() || find(projects, keys).is_some();
+        let of_projects = contents.iter().flat_map(|contents| &contents.ranges).filter(|(keys, _)| is_due(keys));
+        let mut ranges: NumberRanges = of_projects.flat_map(|(_, ranges)| ranges).copied().collect();
+        ranges.sort_unstable();
+        SeriesProgress { mark, signed: contents.map_or(0, |contents| contents.last), ranges, has_gap: false }
+    }
+
+    /// Counts a verified change. Changes arrive in order.
+    fn arrive(&mut self, seq: i64) {
+        self.has_gap |= self.next().is_some_and(|next| next < seq);
+        if !self.has_gap {
+            self.mark = self.mark.max(seq.min(self.signed));
+        }
+    }
+
+    /// Counts that no more changes follow.
+    pub fn end(&mut self) {
+        if !self.has_gap && self.next().is_none() {
+            self.mark = self.mark.max(self.signed);
+        }
+    }
+
+    /// The first number behind the mark that must arrive.
+    fn next(&self) -> Option<i64> {
+        let at = self.ranges.partition_point(|(_, last)| *last <= self.mark);
+        self.ranges.get(at).map(|(first, _)| (*first).max(self.mark + 1)).filter(|next| *next <= self.signed)
+    }
+}
+
 /// Applies changes of other machines.
 pub struct Inbox<'a> {
     pub redactor: &'a Redactor,
@@ -90,21 +136,21 @@ impl Inbox<'_> {
         SyncBudget { changes: 0, bytes: 0, invalid: 0, until: Instant::now() + time }
     }
 
-    /// Applies changes of one machine in one transaction. With `mark`, everything up to that number is recorded as applied, if
-    /// the machine signed a change with it or a later one. An invalid change is counted and skipped.
+    /// Applies changes of one machine in one transaction, with the progress of its series if they come from one. An invalid change
+    /// is counted and skipped.
     pub fn apply(
         &self,
         store: &mut Store,
         changes: &[SharedChange],
-        mark: Option<i64>,
+        progress: Option<&mut SeriesProgress>,
         budget: &mut SyncBudget,
         received: &mut Received,
     ) -> Result<()> {
-        let mut last = 0;
+        let mut verified = Vec::new();
         let mut checked = Vec::new();
         for change in changes.iter().filter(|change| change.machine != self.own_key) {
             if is_sound(change) && is_authentic(change) {
-                last = last.max(change.seq);
+                verified.push(change);
                 checked.extend(self.checked(change, received));
             } else {
                 received.invalid += 1;
@@ -114,18 +160,24 @@ impl Inbox<'_> {
                 }
             }
         }
-        let Some(key) = changes.first().map(|change| change.machine.clone()).filter(|_| last > 0) else { return Ok(()) };
+        let Some(key) = verified.first().map(|change| &change.machine) else { return Ok(()) };
         let shared: Vec<i64> = self.projects.iter().map(|project| project.id).collect();
         store.write(|tx| {
             // The newest change names the machine; an older one that somebody sends again does not.
             if let Some(newest) = checked.iter().max_by_key(|checked| checked.change.seq) {
-                let machine = tx.machine(&key, &newest.name, newest.change.seq, self.now)?;
+                let machine = tx.machine(key, &newest.name, newest.change.seq, self.now)?;
                 for checked in &checked {
                     self.apply_one(tx, checked, &machine, &shared, received)?;
                 }
             }
-            if let Some(mark) = mark.filter(|_| last > 0) {
-                tx.set_applied(&key, mark.min(last))?;
+            if let Some(progress) = progress {
+                for change in &verified {
+                    // A text is missing because a later change removed it, or somebody else did.
+                    if change.gone || change.body.is_some() || tx.is_overtaken(change)? {
+                        progress.arrive(change.seq);
+                    }
+                }
+                tx.set_applied(key, progress.mark)?;
             }
             tx.supersede_arrived()
         })

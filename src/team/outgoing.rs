@@ -2,12 +2,13 @@
 //! uses are never sent, and nothing private is sent to a team.
 
 use super::people::{Signer, digest};
-use crate::model::{DueChange, Provenance, SendReason, Share, SharedChange, SharedProject};
+use crate::model::{DueChange, NumberRanges, Provenance, SendReason, SeriesContents, Share, SharedChange, SharedProject};
 use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::team_incoming::OwnMachine;
 use crate::store::team_outgoing::{MemoryState, NumberedChange};
 use anyhow::Result;
+use std::collections::BTreeMap;
 
 /// Memories per step. Each step is committed, so a killed sync continues where it stopped.
 const STEP: usize = 2000;
@@ -93,6 +94,27 @@ pub struct Outbox<'a> {
 }
 
 impl Outbox<'_> {
+    /// Returns the signed contents of this machine's series.
+    pub fn contents(&self, store: &Store) -> Result<SeriesContents> {
+        let mut of_project: BTreeMap<Option<i64>, NumberRanges> = BTreeMap::new();
+        for (seq, project) in store.own_numbers_by_project()? {
+            let ranges = of_project.entry(project).or_default();
+            match ranges.last_mut().filter(|(_, last)| *last + 1 == seq) {
+                Some((_, last)) => *last = seq,
+                None => ranges.push((seq, seq)),
+            }
+        }
+        let keys = |id: i64| self.projects.iter().find(|project| project.id == id).map(|project| project.keys.clone());
+        let ranges = of_project.into_iter().filter_map(|(project, ranges)| match project {
+            // What is no longer shared is not sent again, so nobody waits for it.
+            Some(id) => Some((keys(id)?, ranges)),
+            None => Some((Vec::new(), ranges)),
+        });
+        let mut contents = SeriesContents { last: self.own.machine.seq, ranges: ranges.collect(), signature: String::new() };
+        self.signer.sign_contents(&mut contents);
+        Ok(contents)
+    }
+
     /// Returns a signed change of the series; `None` if another change replaced it, or its project is no longer shared.
     pub fn change(&self, store: &Store, seq: i64, uuid: &str) -> Result<Option<SharedChange>> {
         let Some(own) = store.own_change(seq, uuid)? else { return Ok(None) };

@@ -3,7 +3,7 @@
 use crate::config::environment;
 use crate::error::UserError;
 use crate::files;
-use crate::model::{KEY_DIGITS, Machine, Millis, SharedChange};
+use crate::model::{KEY_DIGITS, Machine, Millis, SeriesContents, SharedChange};
 use crate::store::Store;
 use crate::store::team_incoming::OwnMachine;
 use anyhow::{Result, anyhow};
@@ -36,6 +36,11 @@ impl Signer {
         change.signature = hex(self.pair.sign(&signed_bytes(change)).as_ref());
     }
 
+    /// Signs the contents of this machine's series.
+    pub fn sign_contents(&self, contents: &mut SeriesContents) {
+        contents.signature = hex(self.pair.sign(&contents_bytes(&self.key(), contents)).as_ref());
+    }
+
     /// Returns the salt that makes the digest of a change unguessable: only this machine knows it, and it is the same
     /// each time.
     pub fn salt(&self, uuid: &str, seq: i64) -> String {
@@ -50,11 +55,19 @@ pub fn digest(body: &str) -> String {
 
 /// Whether a change was made by the machine that it names, and its body is the one that was signed.
 pub fn is_authentic(change: &SharedChange) -> bool {
-    let (Some(key), Some(signature)) = (unhex(&change.machine), unhex(&change.signature)) else { return false };
-    let is_signed = || UnparsedPublicKey::new(&ED25519, key).verify(&signed_bytes(change), &signature).is_ok();
     // The digest last: a stranger may send great texts.
     let is_whole = || change.body.as_ref().is_none_or(|body| digest(body) == change.digest);
-    key_length_is_right(&change.machine) && is_signed() && is_whole()
+    is_signed(&change.machine, &change.signature, || signed_bytes(change)) && is_whole()
+}
+
+/// Whether contents were signed by a machine.
+pub fn are_authentic(contents: &SeriesContents, machine: &str) -> bool {
+    is_signed(machine, &contents.signature, || contents_bytes(machine, contents))
+}
+
+fn is_signed(machine: &str, signature: &str, bytes: impl FnOnce() -> Vec<u8>) -> bool {
+    let (Some(key), Some(signature)) = (unhex(machine), unhex(signature)) else { return false };
+    key_length_is_right(machine) && UnparsedPublicKey::new(&ED25519, key).verify(&bytes(), &signature).is_ok()
 }
 
 fn key_length_is_right(key: &str) -> bool {
@@ -66,6 +79,10 @@ fn signed_bytes(change: &SharedChange) -> Vec<u8> {
     let SharedChange { machine, seq, uuid, counter, gone, withdrawn, projects, name, digest, .. } = change;
     serde_json::to_vec(&("nmem change 1", machine, seq, uuid, counter, (gone, withdrawn), projects, name, digest))
         .unwrap_or_default()
+}
+
+fn contents_bytes(machine: &str, contents: &SeriesContents) -> Vec<u8> {
+    serde_json::to_vec(&("nmem contents 1", machine, contents.last, &contents.ranges)).unwrap_or_default()
 }
 
 /// Returns the identity under which this machine shares; creates one if it has none for this host and database.

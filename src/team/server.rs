@@ -1,13 +1,40 @@
 //! A sync with PostgreSQL.
 
-use super::incoming::{self, BODY, Inbox, SyncBudget};
+use super::incoming::{self, BODY, Inbox, SeriesProgress, SyncBudget};
 use super::outgoing::Outbox;
-use super::people::is_authentic;
-use crate::model::{KEY_DIGITS, Machine, Received, SharedChange, SharedMemory};
+use super::people::{are_authentic, is_authentic};
+use crate::model::{KEY_DIGITS, Machine, Received, SeriesContents, SharedChange, SharedMemory};
 use crate::postgres::{ANSWER, BATCH, RadRow, SeriesHead, TeamServer};
 use crate::store::Store;
 use anyhow::Result;
-use std::collections::HashMap;
+
+/// A machine's series that is being read.
+struct Series {
+    machine: String,
+    /// The last number that was read.
+    last: i64,
+    progress: SeriesProgress,
+    /// Begins with the first change that arrives.
+    budget: Option<SyncBudget>,
+}
+
+impl Series {
+    fn new(head: &SeriesHead, mark: i64, inbox: &Inbox) -> Series {
+        let signed = head.contents.as_ref().filter(|contents| are_authentic(contents, &head.machine));
+        let progress = SeriesProgress::new(mark, signed, inbox.projects);
+        Series { machine: head.machine.clone(), last: mark, progress, budget: None }
+    }
+}
+
+/// Returns the heads of all series on the server: this machine's, those of trusted people, and others.
+pub fn heads(server: &mut TeamServer, store: &Store, own_key: &str) -> Result<Vec<SeriesHead>> {
+    let mut known = store.machines()?;
+    known.sort_by_key(|machine| (machine.key != own_key, !machine.is_trusted));
+    // The contents of this machine's own series are always wanted.
+    let read = |machine: &Machine| if machine.key == own_key { -1 } else { machine.seq };
+    let read: Vec<(&str, i64)> = known.iter().map(|machine| (machine.key.as_str(), read(machine))).collect();
+    server.heads(&read)
+}
 
 /// Receives the changes of other machines. `heads` states the last number of each series on the server.
 pub fn pull(
@@ -18,38 +45,35 @@ pub fn pull(
     received: &mut Received,
     progress: &mut dyn FnMut(&str),
 ) -> Result<()> {
-    let known: HashMap<String, i64> = store.machines()?.into_iter().map(|machine| (machine.key, machine.seq)).collect();
-    let others = heads.iter().filter(|head| head.machine != inbox.own_key);
-    let mut applied: Vec<(String, i64)> = others
-        .map(|head| (head, known.get(&head.machine).copied().unwrap_or(0)))
-        .filter(|(head, seq)| head.seq > *seq)
-        .map(|(head, seq)| (head.machine.clone(), seq))
-        .collect();
+    let known = store.machines()?;
+    let mark = |head: &SeriesHead| known.iter().find(|machine| machine.key == head.machine).map_or(0, |machine| machine.seq);
+    let behind = heads.iter().filter(|head| head.machine != inbox.own_key && head.seq > mark(head));
+    let mut due: Vec<Series> = behind.map(|head| Series::new(head, mark(head), inbox)).collect();
     let projects: Vec<String> = inbox.projects.iter().flat_map(|project| project.keys.clone()).collect();
-    let mut budgets: HashMap<String, SyncBudget> = HashMap::new();
     let mut count = 0;
-    while !applied.is_empty() {
-        let changes = server.changes(&applied, &projects, BODY)?;
+    while !due.is_empty() {
+        let read: Vec<(&str, i64)> = due.iter().map(|series| (series.machine.as_str(), series.last)).collect();
+        let changes = server.changes(&read, &projects, BODY)?;
         let bytes: usize = changes.iter().map(|change| change.body.as_ref().map_or(0, String::len)).sum();
         // An answer that is cut by bytes has nearly all that it may have.
         let is_last = changes.len() < BATCH as usize && bytes < ANSWER;
         for of_machine in changes.chunk_by(|one, next| one.machine == next.machine) {
-            let (machine, last) = (&of_machine[0].machine, of_machine[of_machine.len() - 1].seq);
-            let budget = budgets.entry(machine.clone()).or_insert_with(|| inbox.budget());
-            inbox.apply(store, of_machine, Some(last), budget, received)?;
-            budget.spend(of_machine.len(), of_machine.iter().filter_map(|change| change.body.as_ref()).map(String::len).sum());
-            if let Some(mark) = applied.iter_mut().find(|(known, _)| known == machine) {
-                mark.1 = last;
-            }
+            let Some(series) = due.iter_mut().find(|series| series.machine == of_machine[0].machine) else { continue };
+            let budget = series.budget.get_or_insert_with(|| inbox.budget());
+            inbox.apply(store, of_machine, Some(&mut series.progress), budget, received)?;
+            let bytes = of_machine.iter().filter_map(|change| change.body.as_ref()).map(String::len).sum();
+            budget.spend(of_machine.len(), bytes);
+            series.last = of_machine[of_machine.len() - 1].seq;
             count += of_machine.len();
         }
         progress(&format!("received {count} changes"));
         // What is over the budget of a machine waits for the next sync.
-        let is_spent = |(machine, _): &mut (String, i64)| budgets.get(machine).is_some_and(SyncBudget::is_spent);
-        let spent = applied.extract_if(.., is_spent);
-        received.over_budget.extend(spent.map(|(machine, _)| machine[..machine.floor_char_boundary(KEY_DIGITS)].to_string()));
+        let spent =
+            due.extract_if(.., |series| series.budget.as_ref().is_some_and(SyncBudget::is_spent)).map(|series| series.machine);
+        received.over_budget.extend(spent.map(|machine| machine[..machine.floor_char_boundary(KEY_DIGITS)].to_string()));
         if is_last {
-            break;
+            due.iter_mut().for_each(|series| series.progress.end());
+            return store.set_applied(due.iter().map(|series| (series.machine.as_str(), series.progress.mark)));
         }
     }
     Ok(())
@@ -86,14 +110,20 @@ pub fn push(
 ) -> Result<usize> {
     let key = &outbox.own.machine.key;
     let texts = store.own_texts()?;
+    let last = outbox.own.machine.seq;
     let here = heads.iter().find(|head| head.machine == *key);
-    let is_done = here.is_some_and(|head| head.seq == outbox.own.machine.seq && head.texts == texts.len() as i64);
-    if is_done || here.is_none() && outbox.own.machine.seq == 0 {
+    let is_signed = |contents: &SeriesContents| contents.last == last && are_authentic(contents, key);
+    let is_done =
+        |head: &SeriesHead| head.seq == last && head.texts == texts.len() as i64 && head.contents.as_ref().is_some_and(is_signed);
+    if here.map_or(last == 0, is_done) {
         return Ok(0);
     }
-    let behind = server.last_changes(key, 1)?.first().map_or(0, |last| last.seq.min(outbox.own.machine.seq));
+    // What somebody removed is sent again, too.
+    let there = server.numbers(key, last)?;
+    let mut missing = store.own_numbers(0)?;
+    missing.retain(|(seq, _)| !there.contains(seq));
     let mut sent = 0;
-    for numbers in store.own_numbers(behind)?.chunks(BATCH as usize) {
+    for numbers in missing.chunks(BATCH as usize) {
         let mut changes = Vec::with_capacity(numbers.len());
         let mut rows = Vec::new();
         for (seq, uuid) in numbers {
@@ -108,7 +138,7 @@ pub fn push(
     if server.has_rad && sent > 0 {
         incoming::write_repositories(store, server, outbox.projects)?;
     }
-    server.keep_texts(key, outbox.own.machine.seq, &texts)?;
+    server.keep_texts(key, &outbox.contents(store)?, &texts)?;
     Ok(sent)
 }
 

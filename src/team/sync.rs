@@ -122,8 +122,7 @@ fn run(
         SyncPlace::Server(url, limit) => {
             let certificates = environment::root_certificates();
             let mut connected = TeamServer::connect(url, certificates.as_deref(), *limit)?;
-            let known: Vec<String> = store.machines()?.into_iter().map(|machine| machine.key).collect();
-            let heads = connected.heads(&known)?;
+            let heads = server::heads(&mut connected, store, &own.machine.key)?;
             Some((connected, heads))
         }
         SyncPlace::Folder(_) => None,

@@ -301,12 +301,13 @@ fn sync(world: &World) -> Value {
     done(world.nmem(&["sync", "--json"])).json()
 }
 
-/// Two people who have shared a memory of Anna's through a server.
+/// Two people who have shared a memory of Anna's through a server, on which both have an ordinary role.
 fn two_people(server: &Postgres) -> (World, World) {
+    let url = server.url_of("member");
     let person = |name: &str| {
         let mut world = World::new();
         world.set("USER", name);
-        world.set("RAD_DATABASE_URL", &server.url());
+        world.set("RAD_DATABASE_URL", &url);
         done(world.nmem(&["project", "share"]));
         world
     };
@@ -487,4 +488,103 @@ fn rows_without_measure_on_the_server_hold_up_nobody() {
         assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
     }
     assert_eq!(bob.sql("SELECT title FROM memories ORDER BY title"), "The first\nThe second");
+}
+
+#[test]
+fn a_tombstone_that_somebody_takes_off_the_server_is_not_lost() {
+    let Some(server) = Postgres::start() else { return };
+    let (anna, bob) = two_people(&server);
+    let as_member = |sql: &str| server.sql_as("member", sql);
+    as_member("CREATE TABLE hidden AS SELECT * FROM nmem.changes LIMIT 0; CREATE TABLE old AS SELECT * FROM nmem.heads");
+    done(anna.nmem(&["forget", "m1", "--yes"]));
+    done(anna.nmem(&["remember", "The second", "--kind", "decision"]));
+    sync(&anna);
+    as_member("WITH gone AS (DELETE FROM nmem.changes WHERE gone RETURNING *) INSERT INTO hidden SELECT * FROM gone");
+    let titles = |world: &World| world.sql("SELECT title FROM memories ORDER BY title");
+    sync(&bob);
+    assert_eq!(titles(&bob), "The first\nThe second");
+    // Neither what Anna signed before nor nothing at all lets Bob go on.
+    as_member("UPDATE nmem.heads SET contents = (SELECT contents FROM old WHERE old.machine = heads.machine)");
+    sync(&bob);
+    as_member("UPDATE nmem.heads SET contents = NULL");
+    sync(&bob);
+    as_member("INSERT INTO nmem.changes SELECT * FROM hidden");
+    assert_eq!(sync(&bob)["received"]["forgotten"], 1);
+    assert_eq!(titles(&bob), "The second");
+    // A row that stays away is sent again with the next change.
+    as_member("DELETE FROM nmem.changes WHERE gone");
+    done(anna.nmem(&["remember", "The third", "--kind", "decision"]));
+    assert_eq!(sync(&anna)["sent"], 2);
+    assert_eq!(server.sql("SELECT count(*) FROM nmem.changes WHERE gone"), "1");
+    assert_eq!(sync(&bob)["received"]["new"], 1);
+    // Once everything has arrived nothing is read again.
+    assert_eq!(bob.sql("SELECT seq FROM machines WHERE NOT own"), anna.sql("SELECT seq FROM machines WHERE own"));
+}
+
+#[test]
+fn a_server_of_the_former_version_is_brought_forward() {
+    let Some(server) = Postgres::start() else { return };
+    let (anna, bob) = two_people(&server);
+    server.sql("ALTER TABLE nmem.heads DROP COLUMN contents; UPDATE nmem.version SET version = 1");
+    // A role that does not own the tables says who can help.
+    server.url_of("guest");
+    server.sql("GRANT USAGE ON SCHEMA nmem TO guest; GRANT ALL ON ALL TABLES IN SCHEMA nmem TO guest");
+    let mut carol = World::new();
+    carol.set("USER", "carol");
+    carol.set("RAD_DATABASE_URL", &server.url().replace("//postgres@", "//guest@"));
+    done(carol.nmem(&["project", "share"]));
+    let refused = carol.nmem(&["sync"]);
+    assert!(
+        refused.code == Some(1) && refused.stderr.contains("let the role that owns the schema nmem run"),
+        "{}",
+        refused.text()
+    );
+    // What Anna's machine signs is missing until it syncs again, so Bob's reads all but does not go on.
+    assert_eq!(sync(&bob)["received"]["new"], 0);
+    sync(&anna);
+    assert_eq!(
+        server.sql("SELECT version, (SELECT count(*) FROM nmem.heads WHERE contents IS NOT NULL) FROM nmem.version"),
+        "2|1"
+    );
+    done(anna.nmem(&["remember", "The second", "--kind", "decision"]));
+    sync(&anna);
+    assert_eq!(sync(&bob)["received"]["new"], 1);
+}
+
+#[test]
+fn a_text_that_somebody_removes_from_the_server_arrives_once_it_is_back() {
+    let Some(server) = Postgres::start() else { return };
+    let (anna, bob) = two_people(&server);
+    done(anna.nmem(&["remember", "The second", "--kind", "decision"]));
+    done(anna.nmem(&["remember", "The third", "--kind", "decision"]));
+    sync(&anna);
+    server.sql_as("member", "CREATE TABLE was AS SELECT * FROM nmem.changes WHERE body LIKE '%The second%'");
+    server.sql_as("member", "UPDATE nmem.changes c SET body = NULL FROM was WHERE c.seq = was.seq AND c.machine = was.machine");
+    assert_eq!(sync(&bob)["received"]["new"], 1);
+    server
+        .sql_as("member", "UPDATE nmem.changes c SET body = was.body FROM was WHERE c.seq = was.seq AND c.machine = was.machine");
+    assert_eq!(sync(&bob)["received"]["new"], 1);
+    assert_eq!(bob.sql("SELECT title FROM memories ORDER BY title"), "The first\nThe second\nThe third");
+}
+
+#[test]
+fn great_rows_of_programs_hold_up_nobody() {
+    let Some(server) = Postgres::start() else { return };
+    let (anna, bob) = two_people(&server);
+    server.sql_as(
+        "member",
+        "INSERT INTO lessons(id, lesson_type, title, description, tags, created_at, metadata)
+         SELECT gen_random_uuid(), repeat('t', 40), repeat('x', 200), repeat('y', 500000), array_fill('z'::text, ARRAY[20000]), now(),
+           json_build_object('repo_id', 'example.org/dev/project', 'more', repeat(md5(n::text), 6000))
+         FROM generate_series(1, 200) n",
+    );
+    done(anna.nmem(&["remember", "The second", "--kind", "decision"]));
+    sync(&anna);
+    let begun = std::time::Instant::now();
+    let read = sync(&bob);
+    let first = begun.elapsed();
+    assert_eq!(read["received"]["new"], 1, "{read}");
+    let begun = std::time::Instant::now();
+    sync(&bob);
+    assert!(first.as_secs() < 20 && begun.elapsed().as_secs() < 3, "{first:?}, then {:?}", begun.elapsed());
 }

@@ -93,9 +93,26 @@ impl Postgres {
         format!("postgresql://postgres@{}/rad", self.host().replace('/', "%2F"))
     }
 
+    /// The same for a role with a login and no rights but those to create tables.
+    pub fn url_of(&self, role: &str) -> String {
+        self.sql(&format!(
+            "CREATE ROLE {role} LOGIN; GRANT CREATE ON DATABASE rad TO {role}; GRANT CREATE ON SCHEMA public TO {role}"
+        ));
+        self.url().replace("//postgres@", &format!("//{role}@"))
+    }
+
     /// Runs SQL; returns rows as text, columns separated by `|`.
     pub fn psql(&self, database: &str, sql: &str) -> String {
-        self.must("psql", &["-h", &self.host(), "-U", "postgres", "-d", database, "-v", "ON_ERROR_STOP=1", "-Atc", sql])
+        self.sql_in(database, "postgres", sql)
+    }
+
+    /// Runs SQL as a role.
+    pub fn sql_as(&self, role: &str, sql: &str) -> String {
+        self.sql_in("rad", role, sql)
+    }
+
+    fn sql_in(&self, database: &str, role: &str, sql: &str) -> String {
+        self.must("psql", &["-h", &self.host(), "-U", role, "-d", database, "-v", "ON_ERROR_STOP=1", "-Atqc", sql])
             .trim()
             .to_string()
     }
