@@ -1,7 +1,8 @@
 //! Differences between systems: the owner of a file, its identity, whether others share it.
 
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 /// Network and shared file systems by their statfs(2) number: NFS, SMB and CIFS, AFS, Coda, 9P, Ceph, GPFS, Lustre,
 /// VirtualBox, and anything on FUSE. Processes of several machines may share a file there, or shared memory may not
@@ -76,6 +77,29 @@ pub fn user() -> u32 {
     unsafe {
         libc::geteuid()
     }
+}
+
+/// Whether another process holds a lock on a byte of a file. Closing a file gives up this process's own locks on it.
+#[cfg(unix)]
+pub fn is_locked(path: &Path, byte: i64) -> bool {
+    use std::os::fd::AsRawFd;
+    let Ok(file) = File::open(path) else { return false };
+    // SAFETY: the structure is plain numbers, and fcntl(2) only fills it.
+    #[expect(unsafe_code, reason = "std has no locks of ranges")]
+    unsafe {
+        let mut lock: libc::flock = std::mem::zeroed();
+        lock.l_type = libc::F_WRLCK as _;
+        lock.l_whence = libc::SEEK_SET as _;
+        lock.l_start = byte as _;
+        lock.l_len = 1;
+        libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &mut lock) == 0 && lock.l_type != libc::F_UNLCK as libc::c_short
+    }
+}
+
+/// Always false: Windows does not let a file be cut that another process has mapped.
+#[cfg(not(unix))]
+pub fn is_locked(_: &Path, _: i64) -> bool {
+    false
 }
 
 /// Identity of a file, independent of its name.

@@ -44,12 +44,12 @@ pub mod unit_rows;
 pub use unit_rows::LeftOpen;
 
 use crate::files::{self, Identity};
-use crate::model::Files;
+use crate::model::{Files, beside};
 use anyhow::{Context, Result, anyhow, bail};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{fs, io};
 
 /// Maximum time that a hook waits for the database before it writes to the spool.
@@ -263,6 +263,33 @@ fn journal_mode(conn: &Connection) -> Result<String> {
     Ok(conn.query_row("PRAGMA journal_mode", [], |row| row.get(0))?)
 }
 
+/// Bytes of a region of the log's index (`-shm`), and the byte that every process locks that uses it (SQLite's walformat, 2.3).
+const INDEX_REGION: u64 = 32_768;
+const INDEX_IN_USE: i64 = 128;
+/// SQLite lets the index grow in steps, and begins it with 3 bytes.
+const INDEX_GROWS: Duration = Duration::from_millis(20);
+
+/// Refuses a database whose log's index somebody cut while another process uses it: a writer would not see the last changes, and
+/// would write over them. If nobody uses it, SQLite makes a new one.
+fn refuse_cut_index(files: &Files) -> Result<()> {
+    let index = beside(&files.db, "-shm");
+    let begun = Instant::now();
+    loop {
+        let is_cut = fs::metadata(&index).is_ok_and(|meta| meta.len() > 3 && meta.len() % INDEX_REGION != 0);
+        if !is_cut {
+            return Ok(());
+        }
+        if begun.elapsed() > INDEX_GROWS {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    if files::is_locked(&index, INDEX_IN_USE) {
+        bail!("{} was cut while another program has the database open: close that program", index.display());
+    }
+    Ok(())
+}
+
 /// Creates the folder if needed and tightens the modes of folder and file; returns the file's identity.
 fn guard(files: &Files) -> Result<Option<Identity>> {
     let folder = files.db.parent().unwrap_or(Path::new("/"));
@@ -281,6 +308,7 @@ fn guard(files: &Files) -> Result<Option<Identity>> {
         Ok(meta) if !meta.is_file() => bail!("{} is not a regular file", files.db.display()),
         Ok(meta) => {
             files::tighten(&files.db, &meta, 0o600).with_context(|| format!("cannot make {} private", files.db.display()))?;
+            refuse_cut_index(files)?;
             Ok(Some(files::identity(&meta)))
         }
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
