@@ -240,6 +240,42 @@ mod tests {
         }
     }
 
+    /// Another one: a memory that Bob keeps as private closes a cycle on his machine that nobody else has.
+    #[test]
+    fn a_cycle_through_a_private_memory_ends_alike() {
+        use Step::{Create, Edit, Forget, Supersede, Sync};
+        let steps = [
+            (2, Supersede(4, 5)),
+            (0, Supersede(0, 6)),
+            (1, Edit(5, 181)),
+            (1, Supersede(8, 4)),
+            (1, Supersede(4, 3)),
+            (2, Supersede(3, 7)),
+            (2, Step::Pin(3)),
+            (0, Edit(6, 116)),
+            (2, Sync),
+            (2, Create(209)),
+            (2, Edit(6, 166)),
+            (2, Supersede(0, 3)),
+            (0, Edit(3, 36)),
+            (1, Create(149)),
+            (2, Sync),
+            (2, Sync),
+            (2, Sync),
+            (2, Forget(4)),
+            (1, Create(198)),
+            (2, Edit(2, 103)),
+            (1, Sync),
+            (0, Sync),
+            (2, Edit(8, 112)),
+            (0, Edit(6, 108)),
+            (2, Sync),
+        ];
+        for _ in 0..30 {
+            in_the_end_all_are_alike(&steps, ["anna", "bob", "carol"], Share::Team).unwrap();
+        }
+    }
+
     /// A change that a hostile member sends about one of Anna's memories.
     #[derive(Clone, Debug)]
     struct Forged {
