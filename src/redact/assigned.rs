@@ -4,8 +4,9 @@ use super::families::Body;
 use super::forms::{self, Form, Value};
 use super::names::{Name, NameKind, TELLING, is_last};
 use super::values::{
-    LOOKED_AT, Span, begins, boundary, find, is_hex_number, is_not_code, is_reference, is_secret_string, is_short_random,
-    is_strong_short, is_variable, is_words, looks_chosen, looks_generated, looks_random, looks_set, run, starts_with_folded,
+    LOOKED_AT, Span, begins, boundary, find, is_address, is_file_name, is_hex_number, is_mixed_case, is_not_code,
+    is_random_letters, is_reference, is_secret_string, is_short_random, is_strong_short, is_variable, is_version, is_words,
+    looks_chosen, looks_generated, looks_random, looks_set, run, starts_with_folded,
 };
 
 /// Headers whose whole value is removed.
@@ -52,11 +53,11 @@ pub fn header(bytes: &[u8], at: usize) -> Option<Span> {
     let blank =
         value.iter().position(|&b| b == b' ').filter(|&i| value[..i].iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-'));
     let token = &value[blank.map_or(0, |i| i + 1)..];
-    let one_word = !token.contains(&b' ');
+    let one_word = !token.iter().any(|b| matches!(b, b' ' | b'('));
     let has_digit = token.iter().any(u8::is_ascii_digit);
     let header = match *name {
         "cookie" | "document.cookie" => is_cookie(value),
-        "authorization" => one_word && has_digit || known_scheme(value),
+        "authorization" => one_word && has_digit || known_scheme(value) && (one_word || parameters || token.len() >= 40),
         _ => one_word && token.len() >= 12,
     };
     (token.len() >= 8 && header && !is_variable(token)).then(|| Span {
@@ -71,6 +72,19 @@ pub fn header(bytes: &[u8], at: usize) -> Option<Span> {
 fn is_cookie(value: &[u8]) -> bool {
     let name = value.iter().position(|&b| !(b.is_ascii_alphanumeric() || b"!#$%&*+-.^_|~".contains(&b)));
     name.is_some_and(|end| value[end] == b'=' && value.get(end + 1).is_some_and(|b| !matches!(b, b' ' | b'=' | b'>')))
+        && value.split(|b| matches!(b, b';' | b',')).any(|part| !is_plain_cookie(part))
+}
+
+/// Whether a part of a cookie is an attribute, or a value of words: `theme=dark`, `CUSTOMER=WILE_E_COYOTE`.
+fn is_plain_cookie(part: &[u8]) -> bool {
+    const ATTRIBUTES: [&str; 6] = ["expires", "path", "domain", "max-age", "samesite", "version"];
+    let mut sides = part.trim_ascii().splitn(2, |b| *b == b'=');
+    let (name, value) = (sides.next().unwrap_or_default(), sides.next().unwrap_or_default());
+    let value = value.strip_prefix(b"\\").unwrap_or(value);
+    let is_words = is_words(value) || value.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-'));
+    ATTRIBUTES.iter().any(|attribute| name.eq_ignore_ascii_case(attribute.as_bytes()))
+        || value.len() < 6
+        || value.len() < 24 && is_words && !is_mixed_case(value)
 }
 
 fn has_parameters(value: &[u8]) -> bool {
@@ -89,7 +103,8 @@ pub fn of_name(bytes: &[u8], name: &Name) -> Option<Span> {
     let password = matches!(name.kind, NameKind::Password | NameKind::ShortPassword);
     let value = forms::value(bytes, name, password)?;
     let telling = password || name.kind == NameKind::Secret && is_last(&bytes[name.start..name.end]);
-    if telling && let Some(value) = value.through_password(bytes, name) {
+    let is_constant_argument = |value: &Value| bytes[value.start..value.end].strip_suffix(b")").is_some_and(is_constant);
+    if telling && let Some(value) = value.through_password(bytes, name).filter(|value| !is_constant_argument(value)) {
         return Some(Span { start: value.start, end: boundary(bytes, value.end), family: "assigned-secret", guessless: false });
     }
     let text = &bytes[value.start..value.end];
@@ -97,7 +112,7 @@ pub fn of_name(bytes: &[u8], name: &Name) -> Option<Span> {
     let quoted = value.is_quoted();
     let own = &bytes[name.start..name.end];
     let found = match name.kind {
-        _ if text.is_empty() || is_variable(text) || is_code(bytes, own, &value, password) => false,
+        _ if text.is_empty() || is_variable(text) || is_code(bytes, name, &value, password) => false,
         NameKind::Password if own.ends_with(b"pwd") || own.ends_with(b"PWD") => {
             !is_path(text) && looks_chosen(text, shell, quoted)
         }
@@ -131,24 +146,57 @@ pub fn of_name(bytes: &[u8], name: &Name) -> Option<Span> {
 }
 
 /// Whether a value is code: a comment, a number, another name.
-fn is_code(bytes: &[u8], own: &[u8], value: &Value, password: bool) -> bool {
+fn is_code(bytes: &[u8], name: &Name, value: &Value, password: bool) -> bool {
+    let own = &bytes[name.start..name.end];
     let text = &bytes[value.start..value.end];
     let ends_with = |text: &[u8], end: &[u8]| text.len() >= end.len() && text[text.len() - end.len()..].eq_ignore_ascii_case(end);
+    let same = ends_with(text, own) || ends_with(own, text);
+    // `MessageField('CloudOauth2Credentials', 1)`, `'fs.s3.materials.uri'`, `include_bytes!("test_key.bin")`
+    let is_telling = TELLING.iter().any(|word| ends_with(text, word.as_bytes())) && (!password || capitals(text) >= 3);
+    let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
+    let is_type = capitals(text) >= 4 && capitals(text) * 4 <= text.len() && digits <= 2;
+    let is_path = text.iter().filter(|b| **b == b'.').count() >= 2;
+    let is_argument = matches!(bytes.get(value.end), Some(b')' | b',')) || text.ends_with(b")");
+    let is_other = is_file_name(text)
+        || is_address(text)
+        || is_version(text)
+        || find(text, b"(?").is_some()
+        || is_argument && is_constant(text.strip_suffix(b")").unwrap_or(text));
+    if is_other || is_reference(text) && (is_telling || !password && (same || is_path || is_type)) {
+        return true;
+    }
     match value.form {
         Form::Plain => {
             let next = bytes.get(value.end);
             let in_code = text.contains(&b'.') || next.is_some_and(|b| matches!(b, b';' | b',' | b')' | b'}' | b'|' | b'['));
-            let same = ends_with(text, own) || ends_with(own, text);
             let is_type = next == Some(&b';') && bytes[..value.start].ends_with(b": ");
-            let is_name = in_code && is_reference(text) && (!password || same || is_type);
+            let is_name = in_code && (same || is_reference(text) && (!password || is_type)) || is_constant(text);
             // `const KEY: Type = …`
             let after = run(bytes, value.end, |b| b == b' ');
             let is_typed = after > value.end && bytes.get(after) == Some(&b'=') && bytes[..value.start].ends_with(b": ");
             text.starts_with(b"/*") || is_hex_number(text) || is_name || is_typed
         }
-        Form::Neighbour => is_reference(text) && TELLING.iter().any(|word| ends_with(text, word.as_bytes())),
+        // A list of names in code, and not the arguments of a program.
+        Form::Neighbour => {
+            let is_option = name.start > 0 && bytes[name.start - 1] == b'-';
+            let is_listed = bytes.get(name.end..value.start).is_some_and(|between| between.contains(&b'\n'));
+            is_reference(text) && is_listed && !is_option
+        }
         _ => false,
     }
+}
+
+fn capitals(text: &[u8]) -> usize {
+    text.iter().filter(|b| b.is_ascii_uppercase()).count()
+}
+
+/// Whether a value without quotes is the name of a constant: `TEST_DATA_BASE64`.
+fn is_constant(text: &[u8]) -> bool {
+    let is_part = |part: &[u8]| part.first().is_some_and(u8::is_ascii_uppercase);
+    text.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_')
+        && text.contains(&b'_')
+        && is_reference(text)
+        && text.split(|b| *b == b'_').filter(|part| !part.is_empty()).all(is_part)
 }
 
 /// Finds the password in `auth=("user", "password")`; `at` is the start of the literal.

@@ -450,6 +450,9 @@ pub fn jwt(bytes: &[u8], at: usize) -> Option<Span> {
 pub fn pem(bytes: &[u8], at: usize) -> Option<Span> {
     let label = &bytes[at..bytes.len().min(at + 64)];
     find(label, b"PRIVATE KEY").or(find(label, b"OpenVPN Static key"))?;
+    if is_only_the_line(bytes, at) {
+        return None;
+    }
     let close = find(&bytes[at + PEM.len()..], b"-----END ").map(|i| at + PEM.len() + i + 9);
     let end = close.map_or(bytes.len(), |i| {
         let dashes = find(&bytes[i..bytes.len().min(i + 64)], b"-----");
@@ -459,10 +462,24 @@ pub fn pem(bytes: &[u8], at: usize) -> Option<Span> {
     Some(Span { start: at, end: boundary(bytes, end), family: "private-key", guessless: true })
 }
 
+/// Whether the line that begins a key is a string of its own, and no string with the key follows: `MARKER = "-----BEGIN …-----"`.
+fn is_only_the_line(bytes: &[u8], at: usize) -> bool {
+    let near = &bytes[..bytes.len().min(at + 160)];
+    let Some(end) = find(&near[at + PEM.len()..], b"-----").map(|i| at + PEM.len() + i + 5) else { return false };
+    let is_quote = |b: u8| matches!(b, b'"' | b'\'' | b'`');
+    let next = run(near, end, |b| is_quote(b) || b.is_ascii_whitespace() || matches!(b, b',' | b'+' | b'\\'));
+    let follows = run(near, next, |b| Body::Base64.has(b)) - next;
+    near.get(end).is_some_and(|b| is_quote(*b)) && follows < 16
+}
+
 /// Matches the end of a private key whose start was cut off (`tail key.pem`), with the lines of base64 before it.
 pub fn cut_pem(bytes: &[u8], at: usize) -> Option<Span> {
     let label = &bytes[at..bytes.len().min(at + 64)];
     find(label, b"PRIVATE KEY")?;
+    // A string of its own: `"-----END …-----"`
+    if at.checked_sub(1).is_some_and(|i| matches!(bytes[i], b'"' | b'\'' | b'`')) {
+        return None;
+    }
     let far = at.saturating_sub(16 << 10);
     let line = |b: &u8| Body::Base64.has(*b) || matches!(b, b'\n' | b'\r' | b'\\');
     let start = bytes[far..at].iter().rposition(|b| !line(b)).map_or(far, |i| far + i + 1);
@@ -583,6 +600,7 @@ pub fn jwk_member(bytes: &[u8], at: usize) -> Option<Span> {
     let start = run(bytes, separator, |b| matches!(b, b':' | b'"' | b'\\' | b' '));
     let end = run(&bytes[..bytes.len().min(start + LOOKED_AT)], start, |b| Body::Url.has(b));
     let around = &bytes[at.saturating_sub(2 * LOOKED_AT)..bytes.len().min(at + 2 * LOOKED_AT)];
-    let found = bytes.get(separator) == Some(&b':') && end - start >= 16 && find(around, b"kty").is_some();
+    let is_call = matches!(bytes.get(end), Some(b'(' | b'.' | b'['));
+    let found = bytes.get(separator) == Some(&b':') && end - start >= 16 && !is_call && find(around, b"kty").is_some();
     found.then_some(Span { start, end, family: "private-key", guessless: true })
 }

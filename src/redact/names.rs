@@ -162,7 +162,7 @@ static BY_FIRST: [u128; 256] = {
 };
 
 /// Last words before `key` and `pass` in names that are not secrets, measured on source code.
-const NOT_SECRET: [&str; 67] = [
+const NOT_SECRET: [&str; 73] = [
     "public",
     "primary",
     "foreign",
@@ -217,6 +217,12 @@ const NOT_SECRET: [&str; 67] = [
     "whis",
     "com",
     "by",
+    "one",
+    "two",
+    "multi",
+    "single",
+    "first",
+    "second",
     "tres",
     "encom",
     "sur",

@@ -36,8 +36,9 @@ pub fn nearby(bytes: &[u8], name: &Name) -> Option<Span> {
     if let Some(span) = quoted_on_line(near, at) {
         return Some(span);
     }
-    // Only on its line: the next lines of code are about something else.
+    // Only on its line: the next lines of code are about something else. Nor the value of another option.
     let line = run(near, name.end, |b| b != b'\n');
+    let line = find(&near[at..line], b" --").map_or(line, |option| at + option);
     while at < line {
         let start = run(&near[..line], at, |b| !b.is_ascii_alphanumeric());
         let end = run(bytes, start, in_value);
@@ -76,7 +77,7 @@ fn declared(bytes: &[u8], name: &Name, is_password: bool) -> Option<Span> {
     let end = quote + 1 + value.len();
     let found =
         !line_ends && !compared && !between.contains(&b',') && [end, end + 1].iter().any(|at| near.get(*at) == near.get(quote));
-    let is_made = is_last(own) && looks_random(value)
+    let is_made = is_last(own) && looks_random(value) && !is_reference(value)
         || is_password && looks_generated(value)
         || is_not_code(value) && is_secret_string(value);
     (found && is_made && !is_plain_words(value)).then(|| Span {
@@ -182,7 +183,7 @@ fn phrase(bytes: &[u8], name: &Name) -> Option<Span> {
     let parts = |end: usize| bytes[start..end].split(|b| !b.is_ascii_lowercase()).filter(|part| part.len() >= 3).count();
     let is_long = |end: usize| parts(end) >= 12 || is_quoted && parts(end) >= 4;
     let joined = start + bytes[start..joined].trim_ascii_end().strip_suffix(b".").map_or(joined - start, <[u8]>::len);
-    if parts(joined) >= 4 && !bytes[start..joined].contains(&b' ') {
+    if parts(joined) >= 4 && !bytes[start..joined].contains(&b' ') && bytes.get(joined) != Some(&b'(') {
         return Some(found(start, joined));
     }
     is_long(spaced).then(|| found(start, start + bytes[start..spaced].trim_ascii_end().len()))
@@ -195,7 +196,7 @@ fn with_user(near: &[u8], name: &Name) -> Option<Span> {
     let end = run(line, user, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'@'));
     let start = run(line, end, |b| matches!(b, b' ' | b':' | b'/' | b','));
     let stop = word_end(line, start);
-    let is_between = line[end..start].iter().any(|b| matches!(b, b':' | b'/'));
+    let is_between = line[end..start].iter().any(|b| matches!(b, b':' | b'/')) && find(&line[end..start], b"//").is_none();
     let value = &line[start..stop];
     (user < end && is_between && (looks_generated(value) || looks_invented(value) || has_marks(value) || is_mixed_case(value)))
         .then(|| found(start, stop))
@@ -211,6 +212,11 @@ fn on_next_line(bytes: &[u8], name: &Name) -> Option<Span> {
     let decodes = rest[marks..].starts_with(b"| ");
     let is_command = line_before(bytes, name.start).trim_ascii_start().starts_with(b"$ ");
     let announces = rest.trim_ascii_end().ends_with(b":");
+    // `def f(password):` and Python's `pass`
+    let is_code = rest.contains(&b')') && announces || rest.is_empty() && &bytes[name.start..name.end] == b"pass";
+    if is_code {
+        return None;
+    }
     if marks < rest.len() && !decodes && !is_command && !announces || line_end == near.len() {
         return None;
     }
@@ -222,14 +228,22 @@ fn on_next_line(bytes: &[u8], name: &Name) -> Option<Span> {
     let is_made = looks_generated(value)
         || (has_marks(value) || is_not_code(value)) && value.len() <= 64
         || value.len() >= 20 && looks_random(value);
-    (is_alone && is_made && !is_variable(value)).then(|| found(start, end))
+    (is_alone && is_made && !is_variable(value) && !is_email(value)).then(|| found(start, end))
+}
+
+/// Returns the line before the one that begins at `start`.
+fn line_above(bytes: &[u8], start: usize) -> &[u8] {
+    start.checked_sub(1).map_or(&[], |end| line_before(bytes, end))
 }
 
 /// Returns the values below a name in a table whose columns are aligned by blanks.
 fn in_aligned_column(bytes: &[u8], name: &Name) -> Vec<Span> {
     let column = line_before(bytes, name.start).len();
     let header_end = run(&bytes[..bytes.len().min(name.end + HEADER)], name.end, |b| b != b'\n');
-    let is_header = bytes[name.start - column..header_end].iter().all(|b| b.is_ascii_alphanumeric() || b" _-()\r".contains(b));
+    let above = line_above(bytes, name.start - column);
+    let is_row = above.get(column.saturating_sub(2)..=column).is_some_and(|cell| cell.starts_with(b"  ") && cell[2] != b' ');
+    let is_header =
+        !is_row && bytes[name.start - column..header_end].iter().all(|b| b.is_ascii_alphanumeric() || b" _-()\r".contains(b));
     let mut spans = Vec::new();
     let mut line = header_end + 1;
     for _ in 0..if is_header { ROWS } else { 0 } {
@@ -293,7 +307,7 @@ pub fn in_sentence(bytes: &[u8], name: &Name) -> Vec<Span> {
             && (looks_generated(word) || looks_invented(word) || has_mark && has_marks(word) && !is_email(word));
         if is_password && start > name.end && !is_variable(word) && !is_mark(word) {
             spans.push(found(start, end));
-        } else if !is_word && !matches!(word, b"=>" | b"->" | b"-") {
+        } else if word.starts_with(b"--") || !is_word && !matches!(word, b"=>" | b"->" | b"-") {
             break;
         }
         at = stop.max(end + 1);
@@ -328,11 +342,17 @@ pub fn in_column(bytes: &[u8], name: &Name) -> Vec<Span> {
     let column = bytes[line_start..name.start].iter().filter(|b| **b == mark).count();
     let header_end = run(&bytes[..bytes.len().min(name.end + HEADER)], name.end, |b| b != b'\n');
     let header = &bytes[line_start..header_end];
-    // A list of names in code is no header.
+    // A list of names in code is no header, and neither is a row.
     if header.len() > HEADER || header.iter().any(|b| matches!(b, b'(' | b')' | b'{' | b'}' | b'=' | b'[' | b'"' | b'\'')) {
         return Vec::new();
     }
     let width = header.iter().filter(|b| **b == mark).count();
+    let cells = || header.split(|b| *b == mark).map(<[u8]>::trim_ascii).filter(|cell| !cell.is_empty());
+    let above = line_above(bytes, line_start);
+    let is_row = above.iter().filter(|b| **b == mark).count() == width && above.iter().any(u8::is_ascii_alphanumeric);
+    if is_row || mark != b'|' && cells().count() < 2 || cells().any(|cell| cell[0].is_ascii_digit()) {
+        return Vec::new();
+    }
     let mut spans = Vec::new();
     let mut line = header_end + 1;
     for _ in 0..ROWS {
@@ -456,6 +476,30 @@ mod tests {
             "SSH_PRIVATE_KEY\t2026-02-19T20:13:44Z\nDB_PASSWORD\t2026-02-19T20:13:44Z",
             "password: ${{ secrets.DB_PASSWORD_2 }}",
             "heroku config:set NODE_ENV=production PORT=8080",
+        ] {
+            assert_eq!(scan(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_of_packages_names_and_files_stay() {
+        for text in [
+            "apt\tadduser\t3.152\napt\tpasswd\t1:4.17.4-2\napt\tgcc-14-base:amd64\t14.2.0-19\napt\te2fsprogs\t1.47.2-3+b12",
+            "login 1:4.16.0-2+really2.41.5-0+deb13u1",
+            "from x import (\n    sign_key,\n    tls13_enabled,\n    vlan_tag_802_1q,\n)",
+            "GoogleAppKey = _messages.MessageField('GoogleCloudApigeeV1AppGroupAppKey', 1)",
+            "MLKEM768X25519PublicKey = openssl.hpke.MLKEM768X25519PublicKey",
+            "cred.token = TEST_ANOTHER_DATA_BASE64",
+            "const PRIVATE_KEY: &[u8] = include_bytes!(\"ed25519_test_private_key.bin\");",
+            "URI_KEY = 'fs.s3.cse.encryptionMaterialsProvider.uri'",
+            "aws cognito-idp confirm-forgot-password --client-id 3n4b5urk1ft4fl3mg5e62d9ado",
+            "kind: Secret\nmetadata:\n  name: local-development-credential\ntype: Opaque",
+            "def sign(text, client_secret):\n  \"\"\"**HMAC-SHA1**\n",
+            "'openssl_x509_check_private_key',\n'openssl_x509_checkpurpose',",
+            "cert, key, passphrase = _mtls_helper._run_cert_provider_command(1)",
+            concat!("MARKERS = ('-----BEGIN ", "PRIVATE KEY-----', '-----END PRIVATE KEY-----')"),
+            "Set-Cookie: CUSTOMER=WILE_E_COYOTE; path=/; expires=Wednesday, 09-Nov-99 23:12:40 GMT",
+            "https://user:pass@host:8080/path",
         ] {
             assert_eq!(scan(text), [], "{text}");
         }

@@ -464,7 +464,8 @@ pub fn source_name(bytes: &[u8], at: usize) -> Option<Span> {
         .map_or(far, |i| far + i + 1);
     let user_end = bytes[start..at].iter().position(|&b| b == b':')?;
     let password = &bytes[start + user_end + 1..at];
-    let found = !password.is_empty() && !is_variable(password) && !password.contains(&b'%');
+    let is_source = user_end > 0 && !password.is_empty() && !password.starts_with(b"//");
+    let found = is_source && !is_variable(password) && !password.contains(&b'%');
     found.then_some(Span { start: start + user_end + 1, end: at, family: "url-password", guessless: false })
 }
 
@@ -487,6 +488,9 @@ pub fn oracle(bytes: &[u8], at: usize) -> Option<Span> {
     })
 }
 
+/// Words that documents have in the place of a password: `https://user:pass@host`.
+const PASSWORD_WORDS: [&str; 4] = ["pass", "passwd", "password", "pwd"];
+
 /// Finds the password of `user:password`, or a lone token, before the `@` at `sign`.
 fn credentials(bytes: &[u8], from: usize, stop: usize, sign: usize) -> Option<Span> {
     let authority = &bytes[from..stop];
@@ -497,7 +501,8 @@ fn credentials(bytes: &[u8], from: usize, stop: usize, sign: usize) -> Option<Sp
     let password = &authority[colon + 1..sign];
     // GitHub accepts a token as the user name.
     let start = if password == b"x-oauth-basic" { from } else { from + colon + 1 };
-    if password.is_empty() || is_variable(password) { None } else { span(start) }
+    let is_placeholder = PASSWORD_WORDS.iter().any(|word| password.eq_ignore_ascii_case(word.as_bytes()));
+    if password.is_empty() || is_variable(password) || is_placeholder { None } else { span(start) }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::forms::{self, INFIXES};
 use super::names::{BEGINNINGS, name_at};
 use super::nearby::{in_column, in_sentence, nearby};
 use super::options::{self, COMMANDS};
-use super::values::{Span, find, run};
+use super::values::{Span, find, is_variable, run};
 
 /// Text after `user:password` in the data source names of Go and Oracle.
 const SOURCE_NAMES: [&[u8]; 3] = [b"@tcp(", b"@unix(", b"@/"];
@@ -234,11 +234,17 @@ fn decoded(base64: &[u8]) -> Option<String> {
 pub fn kubernetes(bytes: &[u8], at: usize) -> Vec<Span> {
     let mut spans = Vec::new();
     let colon = run(bytes, at, |b| b != b':' && b != b'\n');
-    if !matches!(bytes.get(colon + 1), Some(b'\n' | b'\r')) {
+    // Not `metadata:`.
+    let is_key = at.checked_sub(1).is_none_or(|before| !bytes[before].is_ascii_alphanumeric());
+    if !is_key || !matches!(bytes.get(colon + 1), Some(b'\n' | b'\r')) {
         return spans;
     }
-    let around = &bytes[at.saturating_sub(2048)..bytes.len().min(at + 2048)];
-    if find(around, b"kind: Secret").is_none() {
+    // In the same document of the file.
+    let above = &bytes[at.saturating_sub(2048)..at];
+    let above = above.windows(4).rposition(|four| four == b"\n---").map_or(above, |end| &above[end..]);
+    let below = &bytes[at..bytes.len().min(at + 2048)];
+    let below = find(below, b"\n---").map_or(below, |end| &below[..end]);
+    if [above, below].iter().all(|part| find(part, b"kind: Secret").is_none()) {
         return spans;
     }
     let margin = bytes[..at].iter().rev().take_while(|b| **b == b' ').count();
@@ -254,7 +260,7 @@ pub fn kubernetes(bytes: &[u8], at: usize) -> Vec<Span> {
         let start = colon.map_or(name, |colon| run(bytes, colon + 1, |b| matches!(b, b' ' | b'"' | b'\'')));
         let value = bytes[start.min(end)..end].trim_ascii_end();
         let value = value.strip_suffix(b"\"").or(value.strip_suffix(b"'")).unwrap_or(value);
-        if value.len() >= 4 && !value.starts_with(b"{{") && !value.starts_with(b"[redacted:") {
+        if value.len() >= 4 && !is_variable(value) {
             spans.push(Span { start, end: start + value.len(), family: "assigned-secret", guessless: false });
         }
         line = end + 1;
@@ -305,6 +311,12 @@ fn at_literal(bytes: &[u8], at: usize, found: &mut Vec<Span>) -> Option<Span> {
         return Some(span);
     }
     let name = name_at(bytes, at)?;
+    // The last part of a path before a query, or a badge's public token: `/login?client_id=…`, `badge.svg?token=…`.
+    if bytes.get(name.end) == Some(&b'?') && bytes.get(name.end + 1).is_some_and(u8::is_ascii_alphabetic)
+        || bytes[..name.start].ends_with(b"badge.svg?")
+    {
+        return None;
+    }
     found.extend(in_column(bytes, &name));
     found.extend(in_sentence(bytes, &name));
     assigned::of_name(bytes, &name).or_else(|| nearby(bytes, &name))
@@ -540,7 +552,7 @@ mod tests {
             ("postgres://app:%40dm1nS3cret@db/x", "url-password"),
             ("postgres://app:$ecr3tpw@db/x", "url-password"),
             ("X-API-Key: abcdefghijklmnopqrst", "header"),
-            ("Cookie: a={b}; c=d", "header"),
+            ("Cookie: a={b}; sid=9f8a7b6c5d", "header"),
             ("DB_PASS=hunter2!", "assigned-secret"),
             ("\"pass\": \"hunter2!\"", "assigned-secret"),
             ("db_pass: hunter2!", "assigned-secret"),

@@ -99,6 +99,9 @@ pub fn looks_chosen(value: &[u8], shell: bool, quoted: bool) -> bool {
     value.len() >= 6 && !prose && !placeholder && own && (shell || mixed || quoted && is_mixed_case(value))
 }
 
+/// No secret contains all letters in order.
+const ALPHABET: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
+
 /// Whether a value looks random: at least 16 characters of a key's alphabet (a long value may also contain `%`),
 /// letters and digits mixed, and at least 3 bits of entropy per character. Names in code have no digits or repeat
 /// themselves.
@@ -115,6 +118,9 @@ pub fn looks_random(value: &[u8]) -> bool {
             && (digits >= 2 || digits == 1 && both_cases && value.len() >= 20)
             && letters >= 2
             && entropy(value) >= 3.0
+            && !is_version(value)
+            && !is_file_name(value)
+            && find(value, ALPHABET).is_none()
 }
 
 /// Whether a value is only letters that change case as no words do: `kQwZtRbnMxLp`.
@@ -157,14 +163,44 @@ pub fn looks_generated(value: &[u8]) -> bool {
 const OF_CODE: &[u8] = b"()[]{}.,:;/_-'\"<>$=\\";
 const OF_PASSWORDS: &[u8] = b"!?#@^~&*+%|";
 /// Parts of expressions, types, templates and regular expressions.
-const EXPRESSIONS: [&[u8]; 28] = [
-    b"://", b"==", b"!=", b"=>", b"->", b"::", b"&&", b"||", b"()", b"[]", b"{}", b"%s", b"%d", b"%(", b"${", b"$(", b"{{",
-    b"a-z", b"A-Z", b"0-9", b"</", b":=", b"[\"", b"['", b"(\"", b"('", b"?.", b"&#",
+const EXPRESSIONS: [&[u8]; 29] = [
+    b"(?", b"://", b"==", b"!=", b"=>", b"->", b"::", b"&&", b"||", b"()", b"[]", b"{}", b"%s", b"%d", b"%(", b"${", b"$(",
+    b"{{", b"a-z", b"A-Z", b"0-9", b"</", b":=", b"[\"", b"['", b"(\"", b"('", b"?.", b"&#",
 ];
 
 /// Whether a word is a date or a time: `2026-02-19T20:13:44Z`.
 fn is_time(word: &[u8]) -> bool {
     word.iter().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b':' | b'.' | b'/' | b'+' | b'T' | b'Z'))
+}
+
+/// Whether a value is the name of a file that may hold a secret.
+pub fn is_file_name(text: &[u8]) -> bool {
+    const ENDINGS: [&[u8]; 14] = [
+        b".pem", b".key", b".crt", b".cer", b".der", b".bin", b".pub", b".p12", b".json", b".toml", b".yaml", b".yml", b".txt",
+        b".env",
+    ];
+    ENDINGS.iter().any(|ending| text.ends_with(ending))
+}
+
+/// Whether a value is a host and a port: `proxy.example.com:3128`.
+pub fn is_address(value: &[u8]) -> bool {
+    let colon = value.iter().position(|b| *b == b':').unwrap_or(value.len());
+    let (host, port) = (&value[..colon], value.get(colon + 1..).unwrap_or_default());
+    let is_host = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-');
+    (host.contains(&b'.') || host == b"localhost")
+        && host.iter().all(is_host)
+        && (2..=5).contains(&port.len())
+        && port.iter().all(u8::is_ascii_digit)
+}
+
+/// Whether a word is a version: `1:4.16.0-2+really2.41.5`, `2.84.4-3~deb13u5`.
+pub fn is_version(word: &[u8]) -> bool {
+    let parts = || word.split(|b| matches!(b, b'.' | b':' | b'-' | b'+' | b'~'));
+    let numbers = parts().filter(|part| part.iter().all(u8::is_ascii_digit)).count();
+    word.first().is_some_and(u8::is_ascii_digit)
+        && word.contains(&b'.')
+        && parts().all(|part| !part.is_empty() && part.iter().all(u8::is_ascii_alphanumeric))
+        && numbers * 2 >= parts().count()
 }
 
 /// Whether a word without quotes is a password with marks in it, and no expression of a language.
@@ -185,6 +221,7 @@ pub fn has_marks(word: &[u8]) -> bool {
         && is_strange
         && !is_expression()
         && !is_time(word)
+        && !is_version(word)
 }
 
 /// Whether the only word on a line after a name is a password, and no code: its brackets are not closed, or it has the marks of
@@ -192,7 +229,8 @@ pub fn has_marks(word: &[u8]) -> bool {
 pub fn is_not_code(word: &[u8]) -> bool {
     let has = |class: fn(&u8) -> bool| word.iter().any(class);
     let is_long = (8..=128).contains(&word.len()) && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
-    let is_template = [&b"${"[..], b"$(", b"{{", b"}}", b"%s", b"%(", b"://", b"a-z", b"A-Z", b"0-9", b"[redacted:", b"::"];
+    let is_template =
+        [&b"${"[..], b"$(", b"{{", b"}}", b"%s", b"%(", b"://", b"a-z", b"A-Z", b"0-9", b"[redacted:", b"::", b"(?"];
     let is_template = is_template.iter().any(|part| find(word, part).is_some());
     let goes_on = word.last().is_some_and(|b| matches!(b, b'(' | b'[' | b'{' | b',' | b'.' | b'\\')) && calls(word);
     let has_quotes = find(word, b"(\"").is_some()
@@ -204,6 +242,7 @@ pub fn is_not_code(word: &[u8]) -> bool {
     let is_strange = word.iter().any(|b| OF_PASSWORDS.contains(b)) || !is_balanced(word) || has_marks(word);
     let is_one_word = !has(u8::is_ascii_whitespace) && !is_time(word);
     is_long
+        && !is_version(word)
         && is_one_word
         && is_strange
         && !is_template
@@ -224,7 +263,7 @@ pub fn is_secret_string(value: &[u8]) -> bool {
         && value.len() >= 20
         && !value.contains(&b' ')
         && find(value, b"${").is_none();
-    let is_path = value.contains(&b'\\') || value.contains(&b'/') && value.contains(&b'.');
+    let is_path = value.contains(&b'\\') || value.contains(&b'/') && value.contains(&b'.') || is_file_name(value);
     !is_path && (looks_generated(value) || both && is_not_code(value) || is_noise)
 }
 
