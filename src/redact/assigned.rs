@@ -4,9 +4,9 @@ use super::families::Body;
 use super::forms::{self, Form, Value};
 use super::names::{Name, NameKind, TELLING, is_last};
 use super::values::{
-    LOOKED_AT, Span, begins, boundary, find, is_address, is_file_name, is_hex_number, is_mixed_case, is_not_code,
-    is_random_letters, is_reference, is_secret_string, is_short_random, is_strong_short, is_variable, is_version, is_words,
-    looks_chosen, looks_generated, looks_random, looks_set, run, starts_with_folded,
+    LOOKED_AT, Span, begins, boundary, find, is_address, is_file_name, is_hex_number, is_mixed_case, is_not_code, is_reference,
+    is_secret_string, is_short_random, is_strong_short, is_variable, is_version, is_words, looks_chosen, looks_generated,
+    looks_random, looks_set, run, starts_with_folded,
 };
 
 /// Headers whose whole value is removed.
