@@ -213,7 +213,8 @@ fn on_next_line(bytes: &[u8], name: &Name) -> Option<Span> {
     let is_command = line_before(bytes, name.start).trim_ascii_start().starts_with(b"$ ");
     let announces = rest.trim_ascii_end().ends_with(b":");
     // `def f(password):` and Python's `pass`
-    let is_code = rest.contains(&b')') && announces || rest.is_empty() && &bytes[name.start..name.end] == b"pass";
+    let is_code =
+        rest.contains(&b')') && !rest.contains(&b'(') && announces || rest.is_empty() && &bytes[name.start..name.end] == b"pass";
     if is_code {
         return None;
     }

@@ -268,13 +268,14 @@ pub fn is_secret_string(value: &[u8]) -> bool {
 }
 
 /// Whether a value is a password as people invent them: two words, a mark between them, and a number at the end, such as
-/// `Coffee.oslo273`. It begins with a capital letter, or the mark does not occur in names.
+/// `Coffee.oslo273`, `Timber-beacon_4743`. It begins with a capital letter, or the mark does not occur in names.
 pub fn looks_invented(value: &[u8]) -> bool {
     let letters = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_alphabetic()).count();
     let first = letters(value);
     let rest = value.get(first + 1..).unwrap_or_default();
     let second = letters(rest);
     let number = rest.get(second..).unwrap_or_default();
+    let number = number.strip_prefix(b"_").or(number.strip_prefix(b"-")).unwrap_or(number);
     let digits = number.iter().filter(|b| b.is_ascii_digit()).count();
     let Some(mark) = value.get(first) else { return false };
     let is_strong = matches!(mark, b'!' | b'@' | b'#' | b'?' | b'*' | b'&' | b'+' | b'$');
