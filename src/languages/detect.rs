@@ -20,16 +20,92 @@ const ENGLISH: u8 = 1 << LANGUAGES.len();
 /// Words that mark a text as English.
 const ENGLISH_MARKS: &str = "the|and|is|are|was|were|this|that|these|those|with|for|from|have|has|had|not|but|you|your|we|it|its|i|of|to|in|on|at|an|as|be|been|will|would|should|can|could|do|does|did|when|where|why|how|what|which|there|then|now|so|if|or|all|also|just|let|please|yes|no|add|fix|make|use|go";
 
-/// Languages of each mark, one bit each.
-static MARKS: LazyLock<HashMap<&'static str, u8>> = LazyLock::new(|| {
-    let mut marks: HashMap<&'static str, u8> = ENGLISH_MARKS.split('|').map(|word| (word, ENGLISH)).collect();
-    for language in 0..LANGUAGES.len() {
-        for word in marks_of(language) {
-            *marks.entry(word).or_default() |= 1 << language;
-        }
+/// A word by which texts in some languages are known.
+#[derive(Clone, Copy)]
+struct Mark {
+    word: &'static [u8],
+    /// One bit for each language; 0 in a free slot.
+    languages: u8,
+}
+
+/// Slots of the table of marks: a power of two, at least twice the number of marks.
+const SLOTS: usize = 1024;
+
+/// All marks, each at the slot of its hash or in the next free one. The compiler makes it: each hook needs it, and only for some
+/// words.
+static MARKS: [Mark; SLOTS] = {
+    let mut table = [Mark { word: b"", languages: 0 }; SLOTS];
+    add_marks(&mut table, ENGLISH_MARKS.as_bytes(), ENGLISH);
+    let mut language = 0;
+    while language < TEXTS.len() {
+        add_marks(&mut table, marks_of(TEXTS[language].as_bytes()), 1 << language);
+        language += 1;
     }
-    marks
-});
+    table
+};
+
+const fn add_marks(table: &mut [Mark; SLOTS], words: &'static [u8], language: u8) {
+    let (mut rest, mut length) = (words, 0);
+    while !rest.is_empty() {
+        if length < rest.len() && rest[length] != b'|' {
+            length += 1;
+            continue;
+        }
+        let (word, behind) = rest.split_at(length);
+        assert!(!word.is_empty() && word.len() <= LONGEST);
+        let slot = slot_of(table, word);
+        table[slot] = Mark { word, languages: table[slot].languages | language };
+        rest = if behind.is_empty() { behind } else { behind.split_at(1).1 };
+        length = 0;
+    }
+}
+
+/// Returns the slot of a word, or the free one where it would be.
+const fn slot_of(table: &[Mark; SLOTS], word: &[u8]) -> usize {
+    // FNV-1a, 32 bits.
+    let (mut hash, mut at) = (0x811c_9dc5_u32, 0);
+    while at < word.len() {
+        hash = (hash ^ word[at] as u32).wrapping_mul(0x0100_0193);
+        at += 1;
+    }
+    let mut slot = (hash ^ hash >> 15) as usize % SLOTS;
+    while table[slot].languages != 0 && !is_same(table[slot].word, word) {
+        slot = (slot + 1) % SLOTS;
+    }
+    slot
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
+/// Returns the words that mark a text as being in a language, from the text of its file.
+const fn marks_of(text: &'static [u8]) -> &'static [u8] {
+    const KEY: &[u8] = b"\nmarks = ";
+    let mut at = 0;
+    while at + KEY.len() < text.len() {
+        let behind = text.split_at(at).1;
+        if is_same(behind.split_at(KEY.len()).0, KEY) {
+            let words = behind.split_at(KEY.len()).1;
+            let mut end = 0;
+            while end < words.len() && words[end] != b'\n' {
+                end += 1;
+            }
+            return words.split_at(end).0;
+        }
+        at += 1;
+    }
+    b""
+}
+
+/// Returns the languages that a word in small letters marks.
+fn languages_of(word: &str) -> u8 {
+    MARKS[slot_of(&MARKS, word.as_bytes())].languages
+}
 
 /// Returns the language of a text, among those that are on; `None` for English or if there is too little evidence.
 pub(super) fn of(text: &str) -> Option<usize> {
@@ -38,10 +114,8 @@ pub(super) fn of(text: &str) -> Option<usize> {
 
 /// Returns the language of a part of a text; if its own words do not tell, the language of the whole text.
 pub(super) fn of_part(part: &str, whole: &str) -> Option<usize> {
-    let is_english = || {
-        part.split(|c: char| !c.is_alphanumeric() && c != '\'')
-            .any(|word| MARKS.get(word.to_lowercase().as_str()) == Some(&ENGLISH))
-    };
+    let is_english =
+        || part.split(|c: char| !c.is_alphanumeric() && c != '\'').any(|word| languages_of(&word.to_lowercase()) == ENGLISH);
     of(part).or_else(|| if is_english() { None } else { of(whole) })
 }
 
@@ -60,7 +134,7 @@ pub(super) fn among(text: &str, is_known: &dyn Fn(usize) -> bool) -> Option<usiz
         }
         lower.clear();
         lower.extend(word.chars().flat_map(char::to_lowercase));
-        let languages = MARKS.get(lower.as_str()).copied().unwrap_or(0);
+        let languages = languages_of(&lower);
         for (language, count) in counts.iter_mut().enumerate() {
             *count += usize::from(languages >> language & 1);
         }
@@ -140,12 +214,6 @@ static FILES: [LazyLock<Cues>; TEXTS.len()] = [
     LazyLock::new(|| read(TEXTS[5])),
 ];
 
-/// Returns the words that mark a text as being in a language. Reads no other line, because this runs in each hook.
-pub(super) fn marks_of(language: usize) -> impl Iterator<Item = &'static str> {
-    let list = TEXTS[language].lines().find_map(|line| line.strip_prefix("marks = ")).unwrap_or_default();
-    list.split('|').filter(|word| !word.is_empty())
-}
-
 impl Cues {
     pub(super) fn of(language: usize) -> &'static Cues {
         &FILES[language]
@@ -180,8 +248,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_mark_is_longer_than_what_is_looked_up() {
-        assert!(MARKS.keys().all(|mark| mark.len() <= LONGEST));
+    fn every_mark_of_a_file_is_in_the_table() {
+        for (language, text) in TEXTS.iter().enumerate() {
+            let list = text.lines().find_map(|line| line.strip_prefix("marks = ")).unwrap_or_default();
+            for word in list.split('|').filter(|word| !word.is_empty()) {
+                assert_ne!(languages_of(word) & 1 << language, 0, "{word}");
+            }
+        }
+        assert_eq!(languages_of("the"), ENGLISH);
+        assert_eq!(languages_of("deadlock"), 0);
     }
 
     #[test]
