@@ -44,11 +44,12 @@ pub fn answer(platform: Option<Platform>, intake: Payload) -> Result<Option<Stri
     let context = DecodeContext { now: run.now, skip_tools: &config.skip_tools.value };
     let events = adapter.decode(&json, &context).map_err(|reason| anyhow!("a payload was not stored: {reason}"))?;
 
-    // Read what hooks missed of the last session, at a session start.
-    import::catch_up(&run, &events);
-
-    // Filter, complete, redact, store, distil, inject.
-    let ingested = ingest::ingest(&run, events)?;
+    // Filter, complete, redact, store, read what hooks missed before a session start, distil, inject.
+    let start = events.iter().find(|event| matches!(event.what, EventKind::SessionStarted(_))).cloned();
+    let ingested = match start {
+        Some(start) => ingest::ingest_start(&run, events, &|store| import::catch_up(&run, store, &start))?,
+        None => ingest::ingest(&run, events)?,
+    };
 
     // Encode the answer as the agent accepts it.
     Ok(ingested.answer.and_then(|answer| adapter.encode(&json, &answer)))

@@ -14,7 +14,7 @@ pub use target::{AgentReport, ImportReport, JoinedWorktree};
 
 use crate::config::{Config, environment};
 use crate::ingest::run::Run;
-use crate::model::{Event, EventKind, Millis, ProjectRow};
+use crate::model::{Event, Millis, ProjectRow};
 use crate::platforms;
 use crate::platforms::past::{PastFormat, PastSource};
 use crate::project::{git, named_by_layout};
@@ -202,17 +202,15 @@ const BYTES: u64 = 4 << 20;
 /// Maximum folder depth below the folders of the newest sessions.
 const DEPTH: usize = 2;
 
-/// Reads what hooks missed, if an event starts a session. Errors are only logged: the session must start.
-pub fn catch_up(run: &Run, events: &[Event]) {
-    let Some(start) = events.iter().find(|event| matches!(event.what, EventKind::SessionStarted(_))) else { return };
-    if let Err(error) = newest_sessions(run, start) {
+/// Reads what hooks missed before a session's start. Errors are only logged: the session must start.
+pub fn catch_up(run: &Run, store: &Store, start: &Event) {
+    if let Err(error) = newest_sessions(run, store, start) {
         log_error(&format!("past sessions were not read: {error:#}"));
     }
 }
 
-fn newest_sessions(run: &Run, start: &Event) -> Result<()> {
+fn newest_sessions(run: &Run, store: &Store, start: &Event) -> Result<()> {
     let deadline = Deadline { at: Instant::now() + TIME, wait: WAIT };
-    let Some(store) = Store::open_to_read(&run.config.files.value, WAIT)? else { return Ok(()) };
     let agents = store.imported_agents()?;
     if agents.is_empty() {
         return Ok(());

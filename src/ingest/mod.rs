@@ -16,8 +16,10 @@ pub use run::{Caller, Run};
 use crate::model::Event;
 use crate::platforms::adapter::HookAnswer;
 use crate::redact::Clean;
+use crate::store::Store;
 use anyhow::Result;
 use keep::{PastSession, keep};
+use persist::Persisted;
 
 /// The result of ingesting an input.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,7 +38,16 @@ pub struct Ingested {
 ///
 /// See [`ingest_past`].
 pub fn ingest(run: &Run, events: Vec<Event>) -> Result<Ingested> {
-    ingest_past(run, None, events)
+    run_steps(run, None, events, &|_| ())
+}
+
+/// Like [`ingest`]. `catch_up` is called with the open database before anything is distilled or told.
+///
+/// # Errors
+///
+/// See [`ingest_past`].
+pub fn ingest_start(run: &Run, events: Vec<Event>, catch_up: &dyn Fn(&Store)) -> Result<Ingested> {
+    run_steps(run, None, events, catch_up)
 }
 
 /// Runs events through every step; `past` is their session, if they are read from its file.
@@ -44,7 +55,16 @@ pub fn ingest(run: &Run, events: Vec<Event>) -> Result<Ingested> {
 /// # Errors
 ///
 /// Past events that could not be stored. In that case, none of them is stored.
-pub fn ingest_past(run: &Run, mut past: Option<&mut PastSession>, mut events: Vec<Event>) -> Result<Ingested> {
+pub fn ingest_past(run: &Run, past: Option<&mut PastSession>, events: Vec<Event>) -> Result<Ingested> {
+    run_steps(run, past, events, &|_| ())
+}
+
+fn run_steps(
+    run: &Run,
+    mut past: Option<&mut PastSession>,
+    mut events: Vec<Event>,
+    catch_up: &dyn Fn(&Store),
+) -> Result<Ingested> {
     // Leave out what must not be stored, or is stored already, and the text of `#nomem` prompts.
     let mut left_out = Vec::new();
     let is_left_out = |event: &mut Event| {
@@ -69,6 +89,11 @@ pub fn ingest_past(run: &Run, mut past: Option<&mut PastSession>, mut events: Ve
 
     // Write rows and assign them to units, in one transaction. Events that cannot be stored wait in the spool.
     let mut persisted = persist::persist(run, &events)?;
+
+    // Read what hooks missed of the last session, at a session start.
+    if let Persisted::Stored(store) = &persisted {
+        catch_up(store);
+    }
 
     // Distil changed units into memories: by rules, then by a model if one is due.
     after::distil(run, &mut persisted, &events);
