@@ -1,3 +1,7 @@
+//! Writes the built-in domains as JSON, and links the release binary.
+//!
+//! The domains: a session's start and a turn's end read one, and JSON takes a fraction of TOML's time (ADR/0007).
+//!
 //! Links the release binary statically where this machine can: half of what an empty process costs is the dynamic
 //! linker, and a hook is started hundreds of times an hour (ADR/0007 has the figures).
 //!
@@ -31,6 +35,7 @@ const PROBE: &str = "fn main() {
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=NMEM_LINK");
+    write_domains().expect("the presets as JSON");
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|v| v == value);
     let here = env::var_os("HOST") == env::var_os("TARGET");
     let linux = is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu");
@@ -45,6 +50,18 @@ fn main() {
             println!("cargo::rustc-link-arg-bins={argument}");
         }
     }
+}
+
+fn write_domains() -> io::Result<()> {
+    println!("cargo::rerun-if-changed=presets");
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    for preset in fs::read_dir("presets")? {
+        let path = preset?.path();
+        let domain: toml::Table = toml::from_str(&fs::read_to_string(&path)?).map_err(io::Error::other)?;
+        let json = serde_json::to_string(&domain)?;
+        fs::write(out.join(path.with_extension("json").file_name().unwrap_or_default()), json)?;
+    }
+    Ok(())
 }
 
 fn write_scripts(folder: &Path) -> io::Result<()> {

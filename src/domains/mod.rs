@@ -6,14 +6,20 @@ pub use schema::schema_violations;
 
 use crate::model::{Becomes, DECISION_TYPES, Domain, Finding, LESSON_TYPES, MemoryKind, Term};
 
+/// A built-in preset, as TOML for people and as JSON (`build.rs`).
+macro_rules! preset {
+    ($name:literal) => {
+        (
+            $name,
+            include_str!(concat!("../../presets/", $name, ".toml")),
+            include_str!(concat!(env!("OUT_DIR"), "/", $name, ".json")),
+        )
+    };
+}
+
 /// The built-in presets, the default first.
-const PRESETS: [(&str, &str); 5] = [
-    ("coding", include_str!("../../presets/coding.toml")),
-    ("emails", include_str!("../../presets/emails.toml")),
-    ("books", include_str!("../../presets/books.toml")),
-    ("research", include_str!("../../presets/research.toml")),
-    ("devops", include_str!("../../presets/devops.toml")),
-];
+const PRESETS: [(&str, &str, &str); 5] =
+    [preset!("coding"), preset!("emails"), preset!("books"), preset!("research"), preset!("devops")];
 
 /// The domain of a project without a setting.
 pub const DEFAULT: &str = "coding";
@@ -40,17 +46,20 @@ pub const MOST_BYTES: u64 = 64 * 1024;
 
 /// Names of the built-in presets.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    PRESETS.iter().map(|(name, _)| *name)
+    PRESETS.iter().map(|(name, ..)| *name)
 }
 
 /// The text of a built-in preset.
 pub fn text(name: &str) -> Option<&'static str> {
-    PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    PRESETS.iter().find(|(known, ..)| *known == name).map(|(_, text, _)| *text)
 }
 
 /// A built-in preset.
 pub fn built_in(name: &str) -> Option<Domain> {
-    read(text(name)?).ok()
+    let (_, _, json) = PRESETS.iter().find(|(known, ..)| *known == name)?;
+    let mut domain: Domain = serde_json::from_str(json).ok()?;
+    complete_findings(&mut domain);
+    Some(domain)
 }
 
 /// The domain of a session: its custom configuration, the preset of that name, or the default.
@@ -260,9 +269,10 @@ mod tests {
 
     #[test]
     fn every_preset_is_sound_and_goes_by_its_name() {
-        for (name, text) in PRESETS {
+        for (name, text, _) in PRESETS {
             let domain = read(text).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"));
             assert_eq!(domain.name, name);
+            assert_eq!(built_in(name).as_ref(), Some(&domain), "as JSON");
             for finding in named_by_presets() {
                 let becomes = text.lines().find(|line| line.starts_with(&format!("{} ", finding.name())));
                 assert!(becomes.is_some(), "{name} does not say what a {finding} becomes");

@@ -73,7 +73,7 @@ impl SyncBudget {
     }
 }
 
-/// How far the changes of a machine's series have arrived without a gap. What the machine signed decides, not which rows a server
+/// The progress of a machine's series without a gap. What the machine signed decides, not which rows a server
 /// has: whoever may remove rows could hide a change behind later ones.
 #[derive(Debug)]
 pub struct SeriesProgress {
