@@ -41,7 +41,7 @@ pub fn ingest(run: &Run, events: Vec<Event>) -> Result<Ingested> {
     run_steps(run, None, events, &|_| ())
 }
 
-/// Like [`ingest`]. `catch_up` is called with the open database before anything is distilled or told.
+/// Like [`ingest`]. `catch_up` is called with the open database before anything is distilled or injected.
 ///
 /// # Errors
 ///
