@@ -1,7 +1,8 @@
-//! The index of tool uses, and the upkeep of all full-text indexes. Tool uses are indexed when inserted.
+//! The index of tool uses, and the upkeep of all full-text indexes. Tool uses wait until their turn ends, or until somebody
+//! searches: indexing each one alone took a seventh of a hook's time. The highest id in the index says which wait.
 //!
 //! The indexes store no text (contentless FTS5). All their content comes from one function of the stored row, so
-//! indexing at insertion and rebuilding with `doctor --fix` give the same result.
+//! indexing and rebuilding with `doctor --fix` give the same result.
 
 use super::story::story_of;
 use super::{Store, Tx};
@@ -9,6 +10,10 @@ use crate::index_text::{INDEX_TEXT_VERSION, index_text};
 use crate::model::{Kind, PassageId, SearchScope, TextKind};
 use anyhow::Result;
 use rusqlite::{Row, params};
+use std::time::{Duration, Instant};
+
+/// Pages to merge at a time.
+const MERGED: i64 = 4;
 
 /// The full-text indexes.
 pub(super) const FULL_TEXT: [&str; 3] = ["passage_index", "tool_index", "unit_index"];
@@ -24,17 +29,11 @@ pub(super) fn within(expression: &str, wanted: &SearchScope) -> String {
     if terms.is_empty() { expression.to_string() } else { format!("({expression}) AND scope : ({})", terms.join(" OR ")) }
 }
 
-/// The searched parts of a tool use.
-pub(super) struct IndexedTool<'a> {
-    pub kind: Kind,
-    pub content: Option<&'a str>,
-    pub path: Option<&'a str>,
-    pub description: Option<&'a str>,
-    pub error: Option<&'a str>,
-}
-
 const TOOL: &str = "SELECT t.id, coalesce(t.project_id, s.project_id), t.kind, t.content, t.path, t.metadata ->> 'description',
       coalesce(t.metadata ->> 'response', iif(t.succeeded = 0, t.outcome, NULL)) FROM tool_uses t JOIN sessions s ON s.id = t.session_id";
+
+/// The highest id in the index of tool uses.
+pub(super) const LAST_TOOL: &str = "SELECT coalesce(max(id), 0) FROM tool_index_docsize";
 
 impl Tx<'_> {
     /// Notes that a memory's text or project changed. Its vector is dropped.
@@ -44,23 +43,29 @@ impl Tx<'_> {
         self.index_lone(id)
     }
 
-    /// Indexes a tool use.
-    pub(super) fn index_tool(&self, id: i64, project: Option<i64>, tool: &IndexedTool) -> Result<()> {
-        let text = |text: Option<&str>| text.map(index_text).unwrap_or_default();
-        let sql = "INSERT INTO tool_index(rowid, command, description, path, error, scope) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-        self.tx.prepare_cached(sql)?.execute(params![
-            id,
-            text(tool.content.filter(|content| tool.path != Some(content))),
-            text(tool.description),
-            text(tool.path.filter(|_| tool.kind != Kind::Command)),
-            text(tool.error),
-            scope(project),
-        ])?;
-        Ok(())
+    /// Indexes tool uses that wait, at most `most`; returns how many.
+    pub(super) fn index_waiting_tools(&self, most: usize) -> Result<usize> {
+        let sql = format!("{TOOL} WHERE t.id > ({LAST_TOOL}) ORDER BY t.id LIMIT ?1");
+        let mut statement = self.tx.prepare_cached(&sql)?;
+        let mut rows = statement.query([most as i64])?;
+        let mut count = 0;
+        while let Some(row) = rows.next()? {
+            self.index_tool_row(row)?;
+            count += 1;
+        }
+        Ok(count)
     }
 
-    /// Indexes a tool use again after its outcome changed.
+    /// The highest id of the index of tool uses; later ones wait.
+    fn last_indexed_tool(&self) -> Result<i64> {
+        Ok(self.tx.prepare_cached(LAST_TOOL)?.query_row([], |row| row.get(0))?)
+    }
+
+    /// Indexes a tool use again after its outcome or project changed; nothing if it waits.
     pub(super) fn index_tool_again(&self, id: i64) -> Result<()> {
+        if id > self.last_indexed_tool()? {
+            return Ok(());
+        }
         self.unindex_tool(id)?;
         let mut statement = self.tx.prepare_cached(&format!("{TOOL} WHERE t.id = ?1"))?;
         let mut rows = statement.query([id])?;
@@ -69,16 +74,18 @@ impl Tx<'_> {
 
     fn index_tool_row(&self, row: &Row) -> Result<()> {
         let text = |i: usize| row.get::<_, Option<String>>(i);
-        let (kind, content, path) = (row.get(2)?, text(3)?, text(4)?);
-        let (description, error) = (text(5)?, text(6)?);
-        let tool = IndexedTool {
-            kind,
-            content: content.as_deref(),
-            path: path.as_deref(),
-            description: description.as_deref(),
-            error: error.as_deref(),
-        };
-        self.index_tool(row.get(0)?, row.get(1)?, &tool)
+        let (kind, content, path) = (row.get::<_, Kind>(2)?, text(3)?, text(4)?);
+        let index = |text: Option<&str>| text.map(index_text).unwrap_or_default();
+        let sql = "INSERT INTO tool_index(rowid, command, description, path, error, scope) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        self.tx.prepare_cached(sql)?.execute(params![
+            row.get::<_, i64>(0)?,
+            index(content.as_deref().filter(|content| path.as_deref() != Some(content))),
+            index(text(5)?.as_deref()),
+            index(path.as_deref().filter(|_| kind != Kind::Command)),
+            index(text(6)?.as_deref()),
+            scope(row.get(1)?),
+        ])?;
+        Ok(())
     }
 
     /// Removes a deleted tool use from the indexes, with its commit message.
@@ -96,8 +103,8 @@ impl Tx<'_> {
     /// Indexes the rows of a session again after its project changed.
     pub(super) fn index_again(&self, session: i64) -> Result<()> {
         self.wait_for_session(session)?;
-        let mut tools = self.tx.prepare_cached(&format!("{TOOL} WHERE t.session_id = ?1"))?;
-        let mut rows = tools.query([session])?;
+        let mut tools = self.tx.prepare_cached(&format!("{TOOL} WHERE t.session_id = ?1 AND t.id <= ?2"))?;
+        let mut rows = tools.query([session, self.last_indexed_tool()?])?;
         while let Some(row) = rows.next()? {
             self.unindex_tool(row.get(0)?)?;
             self.index_tool_row(row)?;
@@ -118,13 +125,22 @@ impl Tx<'_> {
 }
 
 impl Store {
-    /// Merges index segments, about `pages` pages of each index at most. Every commit adds a segment, and a query reads
-    /// all of them. The rest is merged next time (FTS5, "the merge command").
-    pub fn merge_indexes(&mut self, pages: i64) -> Result<()> {
+    /// Merges index segments, for about `time` in each index. Every commit adds a segment, and a query reads all of them. The
+    /// rest is merged next time (FTS5, "the merge command").
+    pub fn merge_indexes(&mut self, time: Duration) -> Result<()> {
         self.write(|tx| {
             for index in FULL_TEXT {
                 let sql = format!("INSERT INTO {index}({index}, rank) VALUES ('merge', ?1)");
-                tx.tx.prepare_cached(&sql)?.execute([pages])?;
+                let mut merge = tx.tx.prepare_cached(&sql)?;
+                let begun = Instant::now();
+                loop {
+                    let before = tx.tx.total_changes();
+                    merge.execute([MERGED])?;
+                    // Nothing left to merge counts as one change.
+                    if tx.tx.total_changes() - before < 2 || begun.elapsed() >= time {
+                        break;
+                    }
+                }
             }
             Ok(())
         })
@@ -153,7 +169,7 @@ impl Store {
         let sql = format!(
             "SELECT {} + {} + {}
                + abs((SELECT count(*) FROM work_units WHERE rules_mark IS NOT NULL) - (SELECT count(*) FROM unit_index_docsize WHERE id > 0))
-               + abs((SELECT count(*) FROM tool_uses) - (SELECT count(*) FROM tool_index_docsize))",
+               + abs((SELECT count(*) FROM tool_uses WHERE id <= ({LAST_TOOL})) - (SELECT count(*) FROM tool_index_docsize))",
             texts("prompts t WHERE kind NOT IN ('thinking', 'taken-back')", TextKind::Message),
             texts("memories t WHERE true", TextKind::Memory),
             texts("work_units t WHERE rules_mark IS NOT NULL", TextKind::Unit),
@@ -229,7 +245,7 @@ impl Tx<'_> {
         for memory in lone.query_map([memories], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()? {
             self.index_lone(memory)?;
         }
-        self.index_stretch(Indexed::Tools, tools, i64::MAX)?;
+        self.index_stretch(Indexed::Tools, tools.min(self.last_indexed_tool()?), i64::MAX)?;
         self.index_stretch(Indexed::Units, units, i64::MAX)
     }
 

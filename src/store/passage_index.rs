@@ -3,7 +3,7 @@
 //! A text that is new or has changed waits until a turn ends or somebody searches, so that no other hook pays for its
 //! index. The index stores no text: a passage is cut from its text again when it is shown.
 
-use super::index::scope;
+use super::index::{LAST_TOOL, scope};
 use super::query::Query;
 use super::{Store, Tx};
 use crate::commit_message::commit_message;
@@ -162,35 +162,45 @@ impl PassagesByWord {
 }
 
 impl Store {
-    /// Indexes texts that wait, at most `most`; `progress` receives the number done. Returns how many were indexed.
+    /// Indexes texts and tool uses that wait, at most `most`; `progress` receives the number done. Returns how many were indexed.
     pub fn index_waiting(&mut self, most: usize, progress: &mut dyn FnMut(usize)) -> Result<usize> {
         let mut done = 0;
         while done < most && self.is_any_waiting()? {
             let batch = BATCH.min(most - done);
-            done += self.write(|tx| {
+            let indexed = self.write(|tx| {
                 let mut waiting = tx.tx.prepare_cached("SELECT text FROM waiting LIMIT ?1")?;
                 let texts: Vec<i64> = waiting.query_map([batch as i64], |row| row.get(0))?.collect::<Result<_, _>>()?;
                 for id in &texts {
                     tx.index_passages(TextId(*id))?;
                     tx.tx.prepare_cached("DELETE FROM waiting WHERE text = ?1")?.execute([id])?;
                 }
-                Ok(texts.len())
+                Ok(texts.len() + tx.index_waiting_tools(batch - texts.len())?)
             })?;
+            if indexed == 0 {
+                break;
+            }
+            done += indexed;
             progress(done);
         }
         Ok(done)
     }
 
-    /// Whether a text waits to be indexed.
+    /// Whether a text or a tool use waits to be indexed.
     pub fn is_any_waiting(&self) -> Result<bool> {
-        Ok(self.conn.prepare_cached("SELECT 1 FROM waiting LIMIT 1")?.exists([])?)
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM waiting) OR (SELECT max(id) FROM tool_uses) > ({LAST_TOOL})");
+        Ok(self.conn.prepare_cached(&sql)?.query_row([], |row| row.get::<_, Option<bool>>(0))?.unwrap_or(false))
     }
 
-    /// Number of passages in the index: the first number of the record of averages that FTS5 keeps (FTS5, "Structure
-    /// Record Format"), since counting 700,000 rows takes 10 ms.
+    /// Number of passages in the index.
     pub fn passages_indexed(&self) -> Result<i64> {
-        let sql = "SELECT block FROM passage_index_data WHERE id = 1";
-        let averages: Option<Vec<u8>> = self.conn.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?;
+        self.rows_indexed("passage_index")
+    }
+
+    /// Number of rows of a full-text index: the first number of the record of averages that FTS5 keeps (FTS5, "Structure
+    /// Record Format"), since counting 700,000 rows takes 10 ms.
+    pub(super) fn rows_indexed(&self, index: &str) -> Result<i64> {
+        let sql = format!("SELECT block FROM {index}_data WHERE id = 1");
+        let averages: Option<Vec<u8>> = self.conn.prepare_cached(&sql)?.query_row([], |row| row.get(0)).optional()?;
         let mut count: i64 = 0;
         for byte in averages.unwrap_or_default().into_iter().take(8) {
             count = count << 7 | i64::from(byte & 0x7f);

@@ -2,7 +2,6 @@
 
 use super::create::{SAME_EVENT, name_of};
 use super::events::{StoredSession, known_session};
-use super::index::IndexedTool;
 use super::{Store, Tx};
 use crate::model::{BackgroundEnd, CommandKind, Event, Metadata, Millis, Platform, Task, TaskChange, TextKind, ToolUse};
 use crate::segmentation::StepId;
@@ -77,16 +76,7 @@ impl Tx<'_> {
                 return Ok(None);
             }
         }
-        let indexed = IndexedTool {
-            kind: tool.kind,
-            content: tool.content.as_deref(),
-            path: tool.path.as_deref(),
-            description: tool.metadata.description.as_deref(),
-            // A failure that only its output tells, such as one behind a pipe, has no error of its own.
-            error: tool.metadata.response.as_deref().or(tool.outcome.as_deref().filter(|_| tool.succeeded == Some(false))),
-        };
         let id = self.tx.last_insert_rowid();
-        self.index_tool(id, project.or(session.project), &indexed)?;
         if tool.command == Some(CommandKind::Commit) {
             self.wait_for_index(TextKind::Commit, id)?;
         }

@@ -87,8 +87,24 @@ fn modes_are_tightened_and_what_killed_processes_left_goes() {
 }
 
 #[test]
+fn tool_uses_are_indexed_when_their_turn_ends_or_somebody_searches() {
+    let world = worked();
+    let indexed = || world.count("SELECT count(*) FROM tool_index_docsize");
+    assert_eq!(indexed(), 0);
+    assert!(findings(&world, &[]).contains("ok: search: every row is indexed"), "what waits is not missing");
+    world.silently(&["Stop"]);
+    assert_eq!(indexed(), 2);
+    // The next turn's wait again, until a search reads them first.
+    world.hook_with("PostToolUse-Bash", &[("/tool_use_id", json!("t-3")), ("/tool_input/command", json!("make frobnicate"))]);
+    assert_eq!(indexed(), 2);
+    assert_eq!(world.nmem(&["search", "frobnicate", "--json"]).stdout.lines().count(), 1);
+    assert_eq!(indexed(), 3);
+}
+
+#[test]
 fn an_index_that_lacks_rows_is_rebuilt() {
     let world = worked();
+    assert_eq!(world.nmem(&["search", "oops", "--json"]).stdout.lines().count(), 1, "indexed by the search");
     world.connect().execute_batch("DELETE FROM tool_index WHERE rowid = 1").unwrap();
     assert_eq!(world.nmem(&["search", "oops", "--json"]).stdout.lines().count(), 1);
     assert!(findings(&world, &[]).contains("problem: search: 1 row is missing from the index"));
