@@ -222,11 +222,11 @@ fn look(config: &Config) -> StoreStatus {
         let last = store.last_sync()?;
         let projects: Vec<String> = shared_projects(&store, config)?;
         let team = (team_target(config).is_some() || !projects.is_empty()).then_some((projects, last));
-        Ok(StoreStatus { embedded, team, ..counted(&store)? })
+        Ok(StoreStatus { embedded, team, ..counted(&store, config)? })
     };
     look().unwrap_or_else(|error| {
         // A read-only store can still be counted.
-        let read = Store::open_to_read(files, PERSON_WAIT).ok().flatten().and_then(|store| counted(&store).ok());
+        let read = Store::open_to_read(files, PERSON_WAIT).ok().flatten().and_then(|store| counted(&store, config).ok());
         StoreStatus { problem: Some(store::reason(&error)), ..read.unwrap_or_default() }
     })
 }
@@ -266,13 +266,14 @@ fn wishes(config: &Config) -> Vec<String> {
     notes
 }
 
-fn counted(store: &Store) -> Result<StoreStatus> {
+fn counted(store: &Store, config: &Config) -> Result<StoreStatus> {
     let now = environment::now();
     let models = Models {
         today: store.spent_since(now - DAY)?,
         all: store.spent_since(Millis::MIN)?,
         last: store.last_calls(1)?.pop(),
-        waiting: store.model_queue(None, None, now)?.len(),
+        // Nothing waits for a model that nobody has chosen.
+        waiting: if config.llm.destination().is_none() { 0 } else { store.model_queue(None, None, now)?.len() },
         paused_until: store.paused_until(now)?,
     };
     Ok(StoreStatus {

@@ -1,6 +1,7 @@
 //! Data that an import does not store, queue or bring back, and the order in which it reads.
 
 use crate::world::World;
+use crate::world::models::CONFIG;
 use crate::world::session::{MINUTE, NINE, Session};
 use crate::world::transcript::{FOLDER, Lines, SESSION, counts, import};
 use serde_json::json;
@@ -114,6 +115,7 @@ fn old_tool_uses_are_kept_as_long_as_if_they_had_happened_at_the_import() {
 #[test]
 fn no_model_is_asked_about_imported_units_unless_a_person_orders_it() {
     let world = World::new();
+    world.write(CONFIG, "[llm]\nprovider = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"\nwhen = \"manual\"\n");
     past_work(&world, SESSION, NINE + DAY - 13 * 60 * MINUTE);
     import(&world, &[]);
     assert_eq!(world.nmem(&["status", "--json"]).json()["queue"], 0);
