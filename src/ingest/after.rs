@@ -118,8 +118,8 @@ fn distiller<'a>(run: &'a Run, ignored: &'a [String]) -> Distiller<'a> {
 const DAY: Millis = 86_400_000;
 /// Maximum batches of old tool uses to delete per session end: more than a session adds.
 const TRIMMED: usize = 10;
-/// Time to merge each text index per session end: some ten pages, more than most sessions add.
-const MERGING: Duration = Duration::from_micros(400);
+/// Time to merge each text index per session end: a few pages, more than most sessions add.
+const MERGING: Duration = Duration::from_micros(150);
 
 /// Runs the housekeeping that is due at a session start or end.
 pub fn upkeep(run: &Run, persisted: &mut Persisted, event: &Event) {
