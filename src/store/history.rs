@@ -2,7 +2,6 @@
 
 use super::Store;
 use super::events::known_session;
-use super::index::LAST_TOOL;
 use crate::model::{
     Client, ClosedBy, CommandKind, Counts, Kind, LastEvent, Maker, MemoryKind, Millis, Platform, ProjectRow, PromptKind,
     PromptRow, PromptSource, Provenance, SearchScope, SessionRow, StoredItem, ToolUseRow, UnitOutcome, UnitState,
@@ -295,25 +294,21 @@ impl Store {
 
     /// Counts for `nmem status`.
     pub fn counts(&self) -> Result<Counts> {
-        // Tool uses: those that wait for the index, and those in it.
-        let sql = format!(
-            "SELECT (SELECT count(*) FROM projects), count(*) FILTER (WHERE cwd IS NOT NULL OR prompts + tool_uses > 0),
+        let tool_uses = self.tool_uses_counted()?;
+        let sql = "SELECT (SELECT count(*) FROM projects), count(*) FILTER (WHERE cwd IS NOT NULL OR prompts + tool_uses > 0),
                      (SELECT count(*) FROM prompts WHERE source = 'user' AND kind = 'prompt'),
-                     (SELECT count(*) FROM tool_uses WHERE id > ({LAST_TOOL})),
-                     (SELECT count(*) FROM work_units), (SELECT count(*) FROM memories) FROM sessions"
-        );
-        let indexed = self.rows_indexed("tool_index")?;
+                     (SELECT count(*) FROM work_units), (SELECT count(*) FROM memories) FROM sessions";
         let row = |row: &Row| {
             Ok(Counts {
                 projects: row.get(0)?,
                 sessions: row.get(1)?,
                 prompts: row.get(2)?,
-                tool_uses: row.get::<_, i64>(3)? + indexed,
-                work_units: row.get(4)?,
-                memories: row.get(5)?,
+                tool_uses,
+                work_units: row.get(3)?,
+                memories: row.get(4)?,
             })
         };
-        Ok(self.conn.query_row(&sql, [], row)?)
+        Ok(self.conn.query_row(sql, [], row)?)
     }
 
     /// Time up to which the tool uses of projects were deleted, or not kept by an import of an earlier version; `None` if all
