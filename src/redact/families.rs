@@ -462,14 +462,13 @@ pub fn pem(bytes: &[u8], at: usize) -> Option<Span> {
     Some(Span { start: at, end: boundary(bytes, end), family: "private-key", guessless: true })
 }
 
-/// Whether the line that begins a key is a string of its own, and no string with the key follows: `MARKER = "-----BEGIN …-----"`.
+/// Whether the line that begins a key is a string of its own, and nothing like a line of a key is near: `MARKER = "-----BEGIN
+/// …-----"`, but not `echo "-----BEGIN …-----" > k; echo "MII…" >> k`.
 fn is_only_the_line(bytes: &[u8], at: usize) -> bool {
-    let near = &bytes[..bytes.len().min(at + 160)];
+    let near = &bytes[..bytes.len().min(at + 300)];
     let Some(end) = find(&near[at + PEM.len()..], b"-----").map(|i| at + PEM.len() + i + 5) else { return false };
-    let is_quote = |b: u8| matches!(b, b'"' | b'\'' | b'`');
-    let next = run(near, end, |b| is_quote(b) || b.is_ascii_whitespace() || matches!(b, b',' | b'+' | b'\\'));
-    let follows = run(near, next, |b| Body::Base64.has(b)) - next;
-    near.get(end).is_some_and(|b| is_quote(*b)) && follows < 16
+    let is_string = near.get(end).is_some_and(|b| matches!(b, b'"' | b'\'' | b'`'));
+    is_string && near[end..].split(|b| !Body::Base64.has(*b)).all(|run| run.len() < 32)
 }
 
 /// Matches the end of a private key whose start was cut off (`tail key.pem`), with the lines of base64 before it.

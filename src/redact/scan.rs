@@ -592,6 +592,10 @@ mod tests {
             (concat!("eyJ", "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln"), "jwt"),
             (concat!("-----BEGIN ", "RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----"), "private-key"),
             (concat!("-----BEGIN ", "PRIVATE KEY-----\\nMII\\n-----END PRIVATE KEY-----"), "private-key"),
+            (
+                concat!("echo '-----BEGIN ", "PRIVATE KEY-----' > k; echo MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcw >> k"),
+                "private-key",
+            ),
             (concat!("-----BEGIN ", "OPENSSH PRIVATE KEY-----\nb3Blb"), "private-key"),
         ] {
             assert_eq!(families(text), [family], "{text}");
