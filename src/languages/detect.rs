@@ -31,8 +31,8 @@ struct Mark {
 /// Slots of the table of marks: a power of two, at least twice the number of marks.
 const SLOTS: usize = 1024;
 
-/// All marks, each at the slot of its hash or in the next free one. The compiler makes it: each hook needs it, and only for some
-/// words.
+/// All marks, each at the slot of its hash or in the next free one. The compiler makes it: prompts and the ends of
+/// turns need it, each for some words.
 static MARKS: [Mark; SLOTS] = {
     let mut table = [Mark { word: b"", languages: 0 }; SLOTS];
     add_marks(&mut table, ENGLISH_MARKS.as_bytes(), ENGLISH);
