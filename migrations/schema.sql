@@ -1,4 +1,4 @@
--- The schema of nmem.db, version 17. Times are Unix milliseconds, booleans are 0 and 1. Every object costs 3 µs at each
+-- The schema of nmem.db, version 21. Times are Unix milliseconds, booleans are 0 and 1. Every object costs 3 µs at each
 -- start of a hook, so each must serve a query. Rules for changes: src/store/migrate.rs.
 
 -- Projects. `share`: with whom memories are shared: team, mine (one person's machines), none; NULL: as the folder rules
@@ -128,12 +128,8 @@ CREATE TABLE waiting (
   text INTEGER PRIMARY KEY
 ) STRICT;
 
--- Uuids of spooled events that were stored, so that a line that is drained twice is stored once.
-CREATE TABLE drained (
-  event TEXT PRIMARY KEY
-) STRICT, WITHOUT ROWID;
-
--- Versions and marks of the program, by name.
+-- Versions and marks of the program, by name. `drained:<uuid>`: a spooled event that was stored, so that a line that is
+-- drained twice is stored once.
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY,
   value
@@ -182,7 +178,8 @@ CREATE TABLE steps (
   tool_uses    INTEGER NOT NULL DEFAULT 0,
   failures     INTEGER NOT NULL DEFAULT 0,
   settled      INTEGER NOT NULL DEFAULT 0,  -- 1: the boundary decision here is final
-  features     BLOB NOT NULL          -- input of segmentation: hashes and counts (src/segmentation/step.rs)
+  features     BLOB NOT NULL,         -- input of segmentation: hashes and counts (src/segmentation/step.rs)
+  boundary     TEXT                   -- JSON of a start of a unit, also of one that later evidence retracted; see below
 ) STRICT;
 
 -- A session's last steps; the steps of a prompt.
@@ -195,21 +192,6 @@ CREATE TABLE step_files (
   edits   INTEGER NOT NULL,
   PRIMARY KEY (step_id, path)
 ) STRICT, WITHOUT ROWID;
-
--- Starts of units, including those that later evidence retracted.
-CREATE TABLE boundaries (
-  step_id    INTEGER PRIMARY KEY,
-  reason     TEXT NOT NULL,
-  score      REAL,                    -- log-odds; NULL without a judgment (a session's start, /clear)
-  signals    TEXT,                    -- JSON {name: {value, weight, adds: contribution to the score}}
-  at_prompt  INTEGER NOT NULL,        -- 1: decided at the prompt, before its work
-  active     INTEGER NOT NULL,        -- 0: retracted
-  history    TEXT NOT NULL            -- JSON [{at, what, score}]: decided, moved, retracted
-) STRICT;
-
-CREATE VIEW work_unit_files AS
-  SELECT s.work_unit_id, f.path, sum(f.reads) AS reads, sum(f.edits) AS edits
-  FROM steps s JOIN step_files f ON f.step_id = s.id GROUP BY s.work_unit_id, f.path;
 
 -- Kinds of work. A row never changes: a session keeps the domain that it started with.
 CREATE TABLE domains (
@@ -244,7 +226,8 @@ CREATE TABLE memories (
   pinned           INTEGER NOT NULL DEFAULT 0,
   by_hand          INTEGER NOT NULL DEFAULT 0,  -- 1: a person made or changed it, and no rule or model may change it
   superseded_by    INTEGER,
-  vector_block INTEGER
+  vector_block INTEGER,
+  concepts         TEXT               -- JSON list in order; NULL: none
 ) STRICT;
 
 -- Memories of a session; a rule finds its own again.
@@ -261,12 +244,6 @@ CREATE TABLE memory_files (
   PRIMARY KEY (memory_id, path)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX memory_files_by_path ON memory_files(path);
-
-CREATE TABLE memory_concepts (
-  memory_id INTEGER NOT NULL,
-  concept   TEXT NOT NULL,
-  PRIMARY KEY (memory_id, concept)
-) STRICT, WITHOUT ROWID;
 
 -- Memories that a person forgot and that rules would create again.
 CREATE TABLE dismissed (
@@ -289,7 +266,6 @@ CREATE TABLE spend (
   took          INTEGER NOT NULL,     -- milliseconds
   outcome       TEXT NOT NULL         -- ok, or why there was no answer: timeout, http 429, …
 ) STRICT;
-CREATE INDEX spend_by_time ON spend(at);
 
 -- Words and files of units, for recall (ADR/0027). A word counts three times at most. `files` has a word for each file:
 -- `p…` edited, `r…` read, then a hash of the path.
@@ -298,11 +274,8 @@ CREATE VIRTUAL TABLE unit_index USING fts5(words, files, scope, content='', cont
 -- Commits of a session.
 CREATE INDEX tool_uses_commits ON tool_uses(session_id, seq) WHERE command_kind = 'commit';
 
--- Few memories are pinned, and every session start reads them.
-CREATE INDEX memories_pinned ON memories(project_id) WHERE pinned;
-
--- Every session start and Stop reads the open ends of a project, which are few of its memories.
-CREATE INDEX memories_open ON memories(project_id, created_at) WHERE kind = 'open';
+-- Every session start reads the pinned memories and the open ends of a project, which are few of its memories.
+CREATE INDEX memories_at_start ON memories(project_id, created_at) WHERE pinned OR kind = 'open';
 
 -- Items that a session's agent has received, and the text (ADR/0031). `bytes` and `text` belong to the whole text and are
 -- stored with its first item; the others have 0 and NULL. `text` is also NULL where part of it may have been forgotten.

@@ -30,7 +30,7 @@ const CASES: [(&str, &[&str]); 7] = [
 ];
 
 /// Columns of a table with ids of other tables; its own id first.
-const TABLES: [(&str, &[(&str, &str)]); 9] = [
+const TABLES: [(&str, &[(&str, &str)]); 8] = [
     ("sessions", &[("id", "sessions"), ("last_prompt_id", "prompts")]),
     ("prompts", &[("id", "prompts"), ("session_id", "sessions")]),
     ("tool_uses", &[("id", "tool_uses"), ("session_id", "sessions"), ("prompt_id", "prompts"), ("step_id", "steps")]),
@@ -42,7 +42,6 @@ const TABLES: [(&str, &[(&str, &str)]); 9] = [
         &[("id", "memories"), ("session_id", "sessions"), ("work_unit_id", "work_units"), ("superseded_by", "memories")],
     ),
     ("memory_files", &[("memory_id", "memories")]),
-    ("memory_concepts", &[("memory_id", "memories")]),
 ];
 
 /// Prints the table; returns it as JSON. `small` is a database of about a thousand tool uses, `whole` the one to multiply.

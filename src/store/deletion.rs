@@ -67,7 +67,7 @@ const TASKS: &str = "SELECT s.id FROM sessions s WHERE (?1 IS NULL OR s.id = ?1)
 const MEMORIES: &str = "SELECT m.id FROM memories m WHERE (?1 IS NULL OR m.session_id = ?1) AND (?2 IS NULL OR m.project_id = ?2)
     AND (?3 IS NULL OR m.created_at < ?3)
     AND holds(concat_ws(char(10), m.title, m.subtitle, m.body, m.content, (SELECT group_concat(value, char(10)) FROM json_tree(m.content) WHERE type = 'text'),
-      m.type, m.made_by, m.platform, (SELECT group_concat(concept, char(10)) FROM memory_concepts WHERE memory_id = m.id),
+      m.type, m.made_by, m.platform, (SELECT group_concat(value, char(10)) FROM json_each(m.concepts)),
       (SELECT group_concat(path, char(10)) FROM memory_files WHERE memory_id = m.id)))";
 const PROJECTS: &str = "SELECT p.id FROM projects p WHERE (?1 IS NULL OR p.id = ?1)
     AND holds(concat_ws(char(10), p.name, p.repo_url, p.root, (SELECT group_concat(key, char(10)) FROM project_keys WHERE project_id = p.id)))";
@@ -298,7 +298,6 @@ impl Tx<'_> {
         );
         let units = ids(&format!("SELECT DISTINCT work_unit_id FROM steps WHERE id IN ({steps})"))?;
         self.tx.execute(&format!("DELETE FROM step_files WHERE step_id IN ({steps})"), range)?;
-        self.tx.execute(&format!("DELETE FROM boundaries WHERE step_id IN ({steps})"), range)?;
         self.tx.execute(&format!("UPDATE tool_uses SET step_id = NULL WHERE session_id = ?1 AND step_id IN ({steps})"), range)?;
         self.tx.execute(&format!("DELETE FROM steps WHERE id IN ({steps})"), range)?;
         self.tx.execute(&format!("UPDATE prompts SET kind = 'taken-back' WHERE {taken}"), range)?;
@@ -355,7 +354,6 @@ impl Tx<'_> {
         for session in &going.sessions {
             let steps = "SELECT id FROM steps WHERE session_id = ?1";
             self.tx.execute(&format!("DELETE FROM step_files WHERE step_id IN ({steps})"), [session])?;
-            self.tx.execute(&format!("DELETE FROM boundaries WHERE step_id IN ({steps})"), [session])?;
             self.tx.execute("DELETE FROM steps WHERE session_id = ?1", [session])?;
             self.tx.execute("DELETE FROM work_units WHERE session_id = ?1", [session])?;
             self.tx.execute("DELETE FROM dismissed WHERE session_id = ?1", [session])?;

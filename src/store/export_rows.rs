@@ -106,7 +106,12 @@ fn rows(conn: &Connection, table: Table, project: Option<i64>, take: &mut dyn Fn
         Table::Projects => "SELECT * FROM projects WHERE ?1 IS NULL OR id = ?1 ORDER BY id".to_string(),
         Table::Sessions => "SELECT * FROM sessions WHERE ?1 IS NULL OR project_id = ?1 ORDER BY id".to_string(),
         Table::Boundaries => {
-            format!("SELECT * FROM boundaries WHERE step_id IN (SELECT id FROM steps WHERE {OF_PROJECT}) ORDER BY step_id")
+            format!(
+                "SELECT id AS step_id, boundary ->> '$.reason' AS reason, boundary ->> '$.score' AS score,
+                   nullif(boundary -> '$.signals', 'null') AS signals, boundary ->> '$.at_prompt' AS at_prompt,
+                   boundary ->> '$.active' AS active, boundary -> '$.history' AS history
+                 FROM steps WHERE boundary IS NOT NULL AND {OF_PROJECT} ORDER BY id"
+            )
         }
         Table::Spend => "SELECT * FROM spend WHERE ?1 IS NULL OR work_unit_id IN (SELECT u.id FROM work_units u
             JOIN sessions s ON s.id = u.session_id WHERE s.project_id = ?1) ORDER BY id"
@@ -116,11 +121,12 @@ fn rows(conn: &Connection, table: Table, project: Option<i64>, take: &mut dyn Fn
         _ => format!("SELECT * FROM {name} WHERE {OF_PROJECT} ORDER BY id"),
     };
     let mut statement = conn.prepare(&sql)?;
-    // Generated columns are not listed and not exported.
-    let mut own = conn.prepare(&format!("SELECT name FROM pragma_table_info('{name}')"))?;
+    // Generated columns are not listed and not exported. A step's boundary is a row of its own.
+    let mut own = conn.prepare(&format!("SELECT name FROM pragma_table_info('{name}') WHERE name <> 'boundary'"))?;
     let own: HashSet<String> = own.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let is_exported = |column: &String| table == Table::Boundaries || own.contains(column);
     let columns: Vec<(usize, String)> =
-        statement.column_names().map(String::from).enumerate().filter(|(_, column)| own.contains(column)).collect();
+        statement.column_names().map(String::from).enumerate().filter(|(_, column)| is_exported(column)).collect();
     let mut found = statement.query([project])?;
     while let Some(row) = found.next()? {
         let mut values = Map::new();
@@ -181,7 +187,7 @@ fn memories(conn: &Connection, project: Option<i64>, take: &mut dyn FnMut(Row) -
                  m.prompt_number, m.sources, m.platform, m.provenance, m.made_by, m.rule_key, m.discovery_tokens, m.tokens_estimated,
                  m.created_at, m.pinned, m.by_hand, (SELECT uuid FROM memories WHERE id = m.superseded_by),
                  CASE WHEN ?1 IS NULL OR s.project_id = ?1 THEN s.agent_session_id END, m.vector_block,
-                 EXISTS (SELECT 1 FROM shared WHERE uuid = m.uuid AND private)
+                 EXISTS (SELECT 1 FROM shared WHERE uuid = m.uuid AND private), m.concepts
                FROM memories m LEFT JOIN sessions s ON s.id = m.session_id WHERE ?1 IS NULL OR m.project_id = ?1 ORDER BY m.id";
     let mut statement = conn.prepare(sql)?;
     let mut found = statement.query([project])?;
@@ -194,7 +200,7 @@ fn memories(conn: &Connection, project: Option<i64>, take: &mut dyn FnMut(Row) -
         let entity_type = text(3)?.filter(|_| kind == "entity").unwrap_or_else(|| kind.clone());
         let (read, _) = files(conn, id, false)?;
         let (modified, hashes) = files(conn, id, true)?;
-        let concepts = list(conn, "SELECT concept FROM memory_concepts WHERE memory_id = ?1 ORDER BY concept", &[&id])?;
+        let concepts = text(26)?.map_or_else(|| json!([]), |json| from_json(Some(json)));
         let at: i64 = row.get(19)?;
         let vector = match row.get::<_, Option<i64>>(24)? {
             Some(block) => vectors.of(conn, block, id)?,

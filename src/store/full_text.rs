@@ -281,7 +281,7 @@ const MEMORIES: Sql = Sql {
         memory_lines!(),
         ",
              NULL, NULL, pr.name, coalesce(s.agent_session_id, ''), coalesce(m.platform, ''), m.created_at, m.work_unit_id,
-             (SELECT json_group_array(concept) FROM memory_concepts WHERE memory_id = m.id),
+             m.concepts,
              (SELECT json_group_array(path) FROM memory_files WHERE memory_id = m.id),
              CASE WHEN m.provenance <> 'team' THEN m.made_by END, m.kind, CASE WHEN m.provenance = 'team' THEN m.uuid END
            FROM memories m LEFT JOIN sessions s ON s.id = m.session_id LEFT JOIN projects pr ON pr.id = m.project_id
@@ -289,7 +289,7 @@ const MEMORIES: Sql = Sql {
              AND (?3 IS NULL OR m.platform = ?3) AND m.created_at >= ?4 AND m.created_at < ?5
              AND (?6 IS NULL OR EXISTS (SELECT 1 FROM memory_files f WHERE f.memory_id = m.id AND (f.path = ?6 OR substr(f.path, -length('/' || ?6)) = '/' || ?6)))
              AND (?7 IS NULL OR m.type = ?7)
-             AND (?8 IS NULL OR EXISTS (SELECT 1 FROM memory_concepts c WHERE c.memory_id = m.id AND c.concept = ?8))
+             AND (?8 IS NULL OR EXISTS (SELECT 1 FROM json_each(m.concepts) WHERE value = ?8))
              AND (?9 = '[]' OR m.kind IN (SELECT value FROM json_each(?9)))"
     ),
 };

@@ -8,8 +8,11 @@ use std::collections::HashMap;
 
 const MEMORY: &str = "SELECT m.id, m.uuid, m.kind, m.type, m.title, m.subtitle, m.body, m.content, p.name, m.session_id,
     s.agent_session_id, m.work_unit_id, m.prompt_number, m.sources, m.platform, m.provenance, m.made_by, m.discovery_tokens,
-    m.tokens_estimated, m.created_at, m.pinned, m.by_hand, m.superseded_by, m.project_id
-  FROM memories m LEFT JOIN projects p ON p.id = m.project_id LEFT JOIN sessions s ON s.id = m.session_id";
+    m.tokens_estimated, m.created_at, m.pinned, m.by_hand, m.superseded_by, m.project_id, m.concepts
+  FROM memories m LEFT JOIN projects p ON p.id = m.project_id LEFT JOIN sessions s ON s.id = m.session_id WHERE m.id = ?1";
+/// Lists choose ids, and one statement reads the rows: a hook reads several lists, and compiling the long statement for each
+/// took a tenth of a session start.
+const CHOSEN: &str = "SELECT m.id FROM memories m LEFT JOIN sessions s ON s.id = m.session_id";
 /// Keys of rules whose sources are changes and commits.
 const OF_CHANGES: [&str; 4] = ["commit:", "thing:", "fix:", "edits:"];
 
@@ -45,7 +48,7 @@ fn memory(row: &Row) -> rusqlite::Result<MemoryRow> {
         pinned: row.get(20)?,
         by_hand: row.get(21)?,
         superseded_by: row.get(22)?,
-        concepts: Vec::new(),
+        concepts: row.get::<_, Option<String>>(24)?.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default(),
         files: Vec::new(),
         team: None,
     })
@@ -54,33 +57,33 @@ fn memory(row: &Row) -> rusqlite::Result<MemoryRow> {
 impl Store {
     /// Reads one memory.
     pub fn memory_by_row(&self, id: i64) -> Result<Option<MemoryRow>> {
-        Ok(self.memories(&format!("{MEMORY} WHERE m.id = ?1"), &[&id])?.pop())
+        Ok(self.memories_by_rows(&[id])?.pop())
     }
 
     /// Memories by a prefix of their uuid.
     pub fn memories_by_uuid(&self, prefix: &str) -> Result<Vec<MemoryRow>> {
-        let sql = format!("{MEMORY} WHERE m.uuid >= ?1 AND m.uuid < ?1 || 'g' LIMIT 2");
+        let sql = format!("{CHOSEN} WHERE m.uuid >= ?1 AND m.uuid < ?1 || 'g' LIMIT 2");
         self.memories(&sql, &[&prefix.to_lowercase()])
     }
 
     /// Active decisions and lessons of a task.
     pub fn memories_of_task(&self, task: &str) -> Result<Vec<MemoryRow>> {
         let sql = format!(
-            "{MEMORY} WHERE m.content ->> '$.task' = ?1 AND m.kind IN ('decision', 'lesson') AND m.superseded_by IS NULL ORDER BY m.id"
+            "{CHOSEN} WHERE m.content ->> '$.task' = ?1 AND m.kind IN ('decision', 'lesson') AND m.superseded_by IS NULL ORDER BY m.id"
         );
         self.memories(&sql, &[&task])
     }
 
     /// Memories of a unit, in chronological order of their sources.
     pub fn memories_of_unit(&self, session: i64, unit: i64) -> Result<Vec<MemoryRow>> {
-        let sql = format!("{MEMORY} WHERE m.session_id = ?1 AND m.work_unit_id = ?2 ORDER BY m.created_at, m.id");
+        let sql = format!("{CHOSEN} WHERE m.session_id = ?1 AND m.work_unit_id = ?2 ORDER BY m.created_at, m.id");
         self.memories(&sql, &[&session, &unit])
     }
 
     /// Active memories of several units, in chronological order of their sources.
     pub fn memories_of_units(&self, units: &[i64]) -> Result<Vec<MemoryRow>> {
         let sql = format!(
-            "{MEMORY} WHERE m.session_id IN (SELECT session_id FROM work_units WHERE id IN (SELECT value FROM json_each(?1)))
+            "{CHOSEN} WHERE m.session_id IN (SELECT session_id FROM work_units WHERE id IN (SELECT value FROM json_each(?1)))
                AND m.work_unit_id IN (SELECT value FROM json_each(?1)) AND m.superseded_by IS NULL ORDER BY m.created_at, m.id"
         );
         self.memories(&sql, &[&serde_json::to_string(units)?])
@@ -90,7 +93,7 @@ impl Store {
     /// created of units that are distilled again, and those of units that used a folder outside `folders`.
     pub fn recorded_in_session(&self, session: i64, redone: &[i64], folders: &[String]) -> Result<Vec<MemoryRow>> {
         let sql = format!(
-            "{MEMORY} WHERE m.session_id = ?1 AND m.made_by <> 'rules' AND m.superseded_by IS NULL AND NOT
+            "{CHOSEN} WHERE m.session_id = ?1 AND m.made_by <> 'rules' AND m.superseded_by IS NULL AND NOT
                (m.made_by NOT IN ('agent', 'hand', 'custom') AND NOT m.by_hand AND NOT m.pinned
                 AND coalesce(m.work_unit_id, 0) IN (SELECT value FROM json_each(?2)))
                AND NOT EXISTS (SELECT 1 FROM tool_uses t JOIN steps p ON p.id = t.step_id WHERE t.session_id = ?1
@@ -103,7 +106,7 @@ impl Store {
     /// The summary of a unit.
     pub fn summary_of_unit(&self, session: i64, unit: i64) -> Result<Option<MemoryRow>> {
         let sql = format!(
-            "{MEMORY} WHERE m.session_id = ?1 AND m.work_unit_id = ?2 AND m.kind = 'summary' AND m.superseded_by IS NULL ORDER BY m.id DESC LIMIT 1"
+            "{CHOSEN} WHERE m.session_id = ?1 AND m.work_unit_id = ?2 AND m.kind = 'summary' AND m.superseded_by IS NULL ORDER BY m.id DESC LIMIT 1"
         );
         Ok(self.memories(&sql, &[&session, &unit])?.pop())
     }
@@ -111,7 +114,7 @@ impl Store {
     /// The summaries of several units, by unit id.
     pub fn summaries_of_units(&self, units: &[i64]) -> Result<HashMap<i64, MemoryRow>> {
         let sql = format!(
-            "{MEMORY} WHERE m.session_id IN (SELECT session_id FROM work_units WHERE id IN (SELECT value FROM json_each(?1)))
+            "{CHOSEN} WHERE m.session_id IN (SELECT session_id FROM work_units WHERE id IN (SELECT value FROM json_each(?1)))
                AND m.work_unit_id IN (SELECT value FROM json_each(?1)) AND m.kind = 'summary' AND m.superseded_by IS NULL ORDER BY m.id"
         );
         let found = self.memories(&sql, &[&serde_json::to_string(units)?])?;
@@ -120,7 +123,7 @@ impl Store {
 
     /// Memories of a session, in chronological order of their sources.
     pub fn memories_of_session(&self, session: i64) -> Result<Vec<MemoryRow>> {
-        self.memories(&format!("{MEMORY} WHERE m.session_id = ?1 ORDER BY m.created_at, m.id"), &[&session])
+        self.memories(&format!("{CHOSEN} WHERE m.session_id = ?1 ORDER BY m.created_at, m.id"), &[&session])
     }
 
     /// The newest active memories of a project of the given kinds, pinned ones first.
@@ -128,7 +131,7 @@ impl Store {
         let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
         let kinds = serde_json::to_string(&kinds)?;
         let sql = format!(
-            "{MEMORY} WHERE m.project_id = ?1 AND m.superseded_by IS NULL AND m.kind IN (SELECT value FROM json_each(?2))
+            "{CHOSEN} WHERE m.project_id = ?1 AND m.superseded_by IS NULL AND m.kind IN (SELECT value FROM json_each(?2))
              ORDER BY m.created_at DESC, m.id DESC LIMIT ?3"
         );
         self.memories(&sql, &[&project, &kinds, &(limit as i64)])
@@ -141,7 +144,7 @@ impl Store {
             return Ok(Vec::new());
         }
         let sql = format!(
-            "{MEMORY} WHERE m.project_id = ?1 AND (m.provenance = 'team') = ?2 AND m.kind IN ('decision', 'lesson') AND m.superseded_by IS NULL
+            "{CHOSEN} WHERE m.project_id = ?1 AND (m.provenance = 'team') = ?2 AND m.kind IN ('decision', 'lesson') AND m.superseded_by IS NULL
                AND (NOT ?2 OR EXISTS (SELECT 1 FROM shared h JOIN machines k ON k.id = h.machine WHERE h.uuid = m.uuid AND k.trusted))
              ORDER BY m.created_at DESC, m.id DESC LIMIT ?3"
         );
@@ -154,7 +157,7 @@ impl Store {
         let of = if project.is_some() { "project_id = ?1" } else { "?1 IS NULL" };
         let all: i64 = self.conn.query_row(&format!("SELECT count(*) FROM memories WHERE {of}"), [project], |row| row.get(0))?;
         let sql = format!(
-            "{MEMORY} WHERE m.id IN (SELECT id FROM (SELECT id FROM memories WHERE {of} ORDER BY created_at DESC, id DESC LIMIT ?2)
+            "{CHOSEN} WHERE m.id IN (SELECT id FROM (SELECT id FROM memories WHERE {of} ORDER BY created_at DESC, id DESC LIMIT ?2)
                                      UNION SELECT id FROM memories WHERE {of} AND pinned)
              ORDER BY m.created_at DESC, m.id DESC"
         );
@@ -165,7 +168,7 @@ impl Store {
     pub fn pinned_memories(&self, project: i64, limit: usize) -> Result<Vec<MemoryRow>> {
         // With a plain ORDER BY SQLite would scan all memories for the few pinned ones.
         let sql = format!(
-            "{MEMORY} WHERE m.id IN (SELECT id FROM memories WHERE project_id = ?1 AND pinned) AND m.superseded_by IS NULL
+            "{CHOSEN} WHERE m.id IN (SELECT id FROM memories WHERE project_id = ?1 AND pinned) AND m.superseded_by IS NULL
              ORDER BY m.created_at DESC LIMIT ?2"
         );
         self.memories(&sql, &[&project, &(limit as i64)])
@@ -191,18 +194,17 @@ impl Store {
                    WHERE m.project_id = ?1 AND m.superseded_by IS NULL AND (m.provenance = 'user' OR m.provenance = 'agent' OR m.pinned OR m.provenance = 'team'
                        AND EXISTS (SELECT 1 FROM shared h JOIN machines k ON k.id = h.machine WHERE h.uuid = m.uuid AND k.trusted))
                      AND (m.kind IN ('decision', 'lesson', 'tried') OR m.kind = 'observation' AND (m.pinned
-                       OR EXISTS (SELECT 1 FROM memory_concepts c WHERE c.memory_id = m.id AND (c.concept = ?3 OR c.concept = ?4))))
+                       OR EXISTS (SELECT 1 FROM json_each(m.concepts) WHERE value = ?3 OR value = ?4)))
                    ORDER BY m.pinned DESC, m.id DESC LIMIT ?5";
         let mut statement = self.conn.prepare_cached(sql)?;
         let ids = statement.query_map(params![project, path, concepts[0], concepts[1], limit as i64], |row| row.get(0))?;
-        let ids: Vec<i64> = ids.collect::<Result<_, _>>()?;
-        ids.into_iter().filter_map(|id| self.memory_by_row(id).transpose()).collect()
+        self.memories_by_rows(&ids.collect::<Result<Vec<i64>, _>>()?)
     }
 
     /// Rule summaries with notes, of earlier units of a session.
     pub fn notes_before(&self, story: &UnitStory) -> Result<Vec<MemoryRow>> {
         let sql = format!(
-            "{MEMORY} WHERE m.session_id = ?1 AND m.rule_key GLOB 'summary:u*' AND m.work_unit_id < ?2 AND m.made_by = 'rules'
+            "{CHOSEN} WHERE m.session_id = ?1 AND m.rule_key GLOB 'summary:u*' AND m.work_unit_id < ?2 AND m.made_by = 'rules'
              AND NOT m.by_hand AND m.superseded_by IS NULL AND m.content ->> '$.notes' IS NOT NULL"
         );
         self.memories(&sql, &[&story.session, &story.unit])
@@ -213,7 +215,7 @@ impl Store {
     pub fn open_ends(&self, project: Option<i64>, branch: Option<&str>, limit: usize) -> Result<Vec<MemoryRow>> {
         let of = if project.is_some() { "m.project_id = ?1" } else { "?1 IS NULL" };
         let sql = format!(
-            "{MEMORY} WHERE {of} AND m.kind = 'open' AND m.superseded_by IS NULL AND m.content ->> '$.ended' IS NULL
+            "{CHOSEN} WHERE {of} AND m.kind = 'open' AND m.superseded_by IS NULL AND m.content ->> '$.ended' IS NULL
              AND coalesce(coalesce(s.end_branch, s.start_branch) = ?2, 1) ORDER BY m.created_at DESC, m.id DESC LIMIT ?3"
         );
         self.memories(&sql, &[&project, &branch, &i64::try_from(limit).unwrap_or(i64::MAX)])
@@ -227,7 +229,7 @@ impl Store {
             return Ok(Vec::new());
         }
         let sql = format!(
-            "{MEMORY} WHERE m.project_id = ?1 AND m.kind = 'open' AND m.superseded_by IS NULL AND m.content ->> '$.ended' IS NULL
+            "{CHOSEN} WHERE m.project_id = ?1 AND m.kind = 'open' AND m.superseded_by IS NULL AND m.content ->> '$.ended' IS NULL
              AND m.work_unit_id IS NOT ?2 AND m.created_at <= ?3
              AND coalesce(s.id = ?4 OR coalesce(s.end_branch, s.start_branch) = (SELECT coalesce(end_branch, start_branch) FROM sessions WHERE id = ?4), 1)
              ORDER BY m.created_at DESC, m.id DESC LIMIT ?5"
@@ -254,19 +256,23 @@ impl Store {
         Ok(false)
     }
 
-    fn memories(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<MemoryRow>> {
-        let mut found: Vec<MemoryRow> = self.conn.prepare_cached(sql)?.query_map(values, memory)?.collect::<Result<_, _>>()?;
-        if found.is_empty() {
-            return Ok(found);
+    /// The memories whose ids a statement chooses, in its order.
+    fn memories(&self, chosen: &str, values: &[&dyn ToSql]) -> Result<Vec<MemoryRow>> {
+        let ids = self.conn.prepare_cached(chosen)?.query_map(values, |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
+        self.memories_by_rows(&ids)
+    }
+
+    fn memories_by_rows(&self, ids: &[i64]) -> Result<Vec<MemoryRow>> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut load = self.conn.prepare_cached(MEMORY)?;
+        let mut found = Vec::new();
+        for id in ids {
+            found.extend(load.query_row([id], memory).optional()?);
         }
         let place: HashMap<i64, usize> = found.iter().enumerate().map(|(at, memory)| (memory.id, at)).collect();
-        let ids = serde_json::to_string(&found.iter().map(|memory| memory.id).collect::<Vec<_>>())?;
-        let sql = "SELECT memory_id, concept FROM memory_concepts WHERE memory_id IN (SELECT value FROM json_each(?1)) ORDER BY concept";
-        let mut concepts = self.conn.prepare_cached(sql)?;
-        for row in concepts.query_map([&ids], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))? {
-            let (id, concept) = row?;
-            found[place[&id]].concepts.push(concept);
-        }
+        let ids = serde_json::to_string(ids)?;
         let sql = "SELECT memory_id, path, modified, hash FROM memory_files WHERE memory_id IN (SELECT value FROM json_each(?1))
                    ORDER BY modified DESC, path";
         let mut files = self.conn.prepare_cached(sql)?;
@@ -274,7 +280,9 @@ impl Store {
             |row: &Row| Ok((row.get::<_, i64>(0)?, MemoryFile { path: row.get(1)?, modified: row.get(2)?, hash: row.get(3)? }));
         for row in files.query_map([&ids], file)? {
             let (id, file) = row?;
-            found[place[&id]].files.push(file);
+            if let Some(at) = place.get(&id) {
+                found[*at].files.push(file);
+            }
         }
         let of_team: Vec<&str> = found.iter().filter(|memory| memory.is_of_team()).map(|memory| memory.uuid.as_str()).collect();
         if !of_team.is_empty() {

@@ -6,7 +6,7 @@ use crate::model::{Deletion, Draft, Ending, Maker, MemoryFile, Millis, Provenanc
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, named_params, params};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// Duration of a lease in milliseconds.
 const LEASE: Millis = 10_000;
@@ -100,16 +100,8 @@ impl Tx<'_> {
                 self.tx.prepare_cached(sql)?.execute(params![id, path])?;
             }
         }
-        let mut all = self.tx.prepare_cached("SELECT concept FROM memory_concepts WHERE memory_id = ?1 ORDER BY concept")?;
-        let stored: Vec<String> = all.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        let mut wanted = draft.concepts.clone();
-        wanted.sort();
-        wanted.dedup();
-        if stored != wanted {
-            self.tx.prepare_cached("DELETE FROM memory_concepts WHERE memory_id = ?1")?.execute([id])?;
-            let mut put = self.tx.prepare_cached("INSERT INTO memory_concepts(memory_id, concept) VALUES (?1, ?2)")?;
-            wanted.iter().try_for_each(|concept| put.execute(params![id, concept]).map(|_| ()))?;
-        }
+        let sql = "UPDATE memories SET concepts = ?2 WHERE id = ?1 AND concepts IS NOT ?2";
+        self.tx.prepare_cached(sql)?.execute(params![id, concepts(draft.concepts.iter().map(String::as_str))])?;
         Ok(())
     }
 
@@ -121,7 +113,6 @@ impl Tx<'_> {
         self.unindex(TextKind::Memory, id)?;
         for sql in [
             "DELETE FROM memory_files WHERE memory_id = ?1",
-            "DELETE FROM memory_concepts WHERE memory_id = ?1",
             "UPDATE memories SET superseded_by = (SELECT superseded_by FROM memories WHERE id = ?1) WHERE superseded_by = ?1",
             "DELETE FROM memories WHERE id = ?1",
         ] {
@@ -244,6 +235,12 @@ impl Tx<'_> {
 
 pub(super) fn content(draft: &Draft) -> String {
     serde_json::to_string(&draft.content).unwrap_or_else(|_| "{}".into())
+}
+
+/// Concepts as they are stored: JSON in order; `None` for none.
+pub(super) fn concepts<'a>(all: impl Iterator<Item = &'a str>) -> Option<String> {
+    let all: BTreeSet<&str> = all.collect();
+    Some(all).filter(|all| !all.is_empty()).and_then(|all| serde_json::to_string(&all).ok())
 }
 
 pub(super) fn sources(sources: &[Source]) -> String {

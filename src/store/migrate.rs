@@ -28,6 +28,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0018-projects.sql"), quick: true },
     Migration { sql: include_str!("../../migrations/0019-open-ends.sql"), quick: true },
     Migration { sql: include_str!("../../migrations/0020-passages.sql"), quick: true },
+    Migration { sql: include_str!("../../migrations/0021-fewer-objects.sql"), quick: true },
 ];
 
 /// Page count below which every migration is fast: 8 MB, some ten thousand tool uses.
@@ -201,8 +202,17 @@ mod tests {
                 .execute_batch(&format!("DROP INDEX IF EXISTS work_units_elsewhere; ALTER TABLE {table} DROP COLUMN project_id"))
                 .unwrap();
         }
-        old.conn.execute_batch("ALTER TABLE sessions DROP COLUMN imported_at; DROP INDEX memories_open; DROP TABLE passage_index; DROP TABLE waiting").unwrap();
-        old.conn.pragma_update(None, "user_version", SCHEMA_VERSION - 3).unwrap();
+        old.conn
+            .execute_batch(
+                "ALTER TABLE sessions DROP COLUMN imported_at; DROP TABLE passage_index; DROP TABLE waiting;
+                 ALTER TABLE steps DROP COLUMN boundary; ALTER TABLE memories DROP COLUMN concepts; DROP INDEX memories_at_start;
+                 CREATE TABLE boundaries(step_id, reason, score, signals, at_prompt, active, history);
+                 CREATE TABLE memory_concepts(memory_id, concept); CREATE TABLE drained(event);
+                 CREATE VIEW work_unit_files AS SELECT 1; CREATE INDEX spend_by_time ON spend(at);
+                 CREATE INDEX memories_pinned ON memories(project_id) WHERE pinned",
+            )
+            .unwrap();
+        old.conn.pragma_update(None, "user_version", 17).unwrap();
         drop(old);
         let reading = |wait| Store::open_to_read(&scratch.files(), wait).map(|_| ()).map_err(|error| format!("{error:#}"));
         assert!(reading(HOOK_WAIT).unwrap_err().contains("this nmem needs"));

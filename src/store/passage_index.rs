@@ -58,7 +58,7 @@ fn read_text(conn: &Connection, id: TextId) -> Result<Option<IndexedText>> {
         "SELECT m.project_id, concat_ws(char(10), m.title, nullif(",
         memory_lines!(),
         ", '')),
-           concat_ws(' ', (SELECT group_concat(concept, ' ') FROM memory_concepts WHERE memory_id = m.id),
+           concat_ws(' ', (SELECT group_concat(value, ' ') FROM json_each(m.concepts)),
              (SELECT group_concat(path, ' ') FROM memory_files WHERE memory_id = m.id)) FROM memories m WHERE m.id = ?1"
     );
     let sql = match id.kind() {

@@ -2,6 +2,7 @@
 
 use super::Tx;
 use super::export_rows::{is_by_person_or_program, number, renamed, shifted, text, texts, unhex, wrong};
+use super::memory_rows::concepts;
 use crate::error::UserError;
 use crate::model::{Row, Table, Vector};
 use crate::redact::Clean;
@@ -46,7 +47,9 @@ impl<'a> Restoring<'a> {
         for table in Table::ALL {
             let name = table.name();
             let mut info = tx.tx.prepare(&format!("SELECT name FROM pragma_table_info('{name}')"))?;
-            let names: HashSet<String> = info.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            let mut names: HashSet<String> = info.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            // Boundaries are rows of their own in an export.
+            names.remove("boundary");
             if names.contains("id") {
                 // Ids are never reused in tables with AUTOINCREMENT.
                 let sql = format!(
@@ -72,6 +75,7 @@ impl<'a> Restoring<'a> {
             Table::Projects => self.project(values),
             Table::Sessions => self.session(values),
             Table::Memories => self.memory(values),
+            Table::Boundaries => self.boundary(&values),
             table => self.event(table, values),
         }
     }
@@ -164,9 +168,6 @@ impl<'a> Restoring<'a> {
         for (of, name) in
             [(table, "id"), (Table::Prompts, "prompt_id"), (Table::WorkUnits, "work_unit_id"), (Table::Steps, "step_id")]
         {
-            if table == Table::Boundaries && name == "step_id" && !self.has_step(&values)? {
-                return Ok(());
-            }
             self.shift(of, &mut values, name)?;
         }
         // Without the other project, the row belongs to its session's.
@@ -237,6 +238,7 @@ impl<'a> Restoring<'a> {
         for (name, from) in [("content", entity.get("content").cloned()), ("sources", values.get("sources").cloned())] {
             values.insert(name.into(), from.unwrap_or_default().to_string().into());
         }
+        values.insert("concepts".into(), concepts(texts(&entity, "concepts")).into());
         self.shift(Table::Memories, &mut values, "id")?;
         self.through(&mut values, "project_id", |here, id| here.projects.get(&id).copied())?;
         match self.place(&values)? {
@@ -269,8 +271,6 @@ impl<'a> Restoring<'a> {
                 put.execute(params![id, path, modified, hash])?;
             }
         }
-        let mut put = self.tx.tx.prepare_cached("INSERT INTO memory_concepts(memory_id, concept) VALUES (?1, ?2)")?;
-        texts(&entity, "concepts").try_for_each(|concept| put.execute(params![id, concept]).map(drop))?;
         self.superseded.extend(superseded.and_then(|by| Some((id, by.as_str()?.to_string()))));
         if let (Some(project), Some(vector)) = (values.get("project_id").and_then(Value::as_i64), vector.filter(Value::is_object))
         {
@@ -296,10 +296,21 @@ impl<'a> Restoring<'a> {
             .ok_or_else(|| UserError::new(format!("session {id} is missing before it"), "the file is truncated").into())
     }
 
-    /// Whether a boundary's step was restored.
-    fn has_step(&self, values: &Map<String, Value>) -> Result<bool> {
+    /// Writes a boundary into its step, unless the step belongs to a session that already exists.
+    fn boundary(&mut self, values: &Map<String, Value>) -> Result<()> {
         let step = number(values, "step_id")? + self.offsets[&Table::Steps];
-        Ok(self.tx.tx.prepare_cached("SELECT 1 FROM steps WHERE id = ?1")?.exists([step])?)
+        let json = |name: &str| match text(values, name) {
+            Some(text) => serde_json::from_str::<Value>(&text).or_else(|_| wrong(&format!("`{name}`"))),
+            None => Ok(Value::Null),
+        };
+        let mut boundary = Map::from_iter([("signals".into(), json("signals")?), ("history".into(), json("history")?)]);
+        for name in ["reason", "score", "at_prompt", "active"] {
+            boundary.insert(name.into(), values.get(name).cloned().unwrap_or_default());
+        }
+        let sql = "UPDATE steps SET boundary = ?2 WHERE id = ?1";
+        let written = self.tx.tx.prepare_cached(sql)?.execute(params![step, Value::Object(boundary).to_string()])?;
+        *self.done.written.entry(Table::Boundaries).or_default() += written;
+        Ok(())
     }
 
     /// Shifts an id.

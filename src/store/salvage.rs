@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Tables that are not copied, because they are derived from others or belong to the file.
-const NOT_COPIED: [&str; 3] = ["meta", "drained", "machines"];
+const NOT_COPIED: [&str; 2] = ["meta", "machines"];
 
 /// Result of a salvage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,11 +79,9 @@ const REFERENCES: &str = "
       SELECT work_unit_id, min(session_id), 'closed', min(started_at), max(ended_at) FROM steps
       WHERE work_unit_id NOT IN (SELECT id FROM work_units) GROUP BY work_unit_id;
     DELETE FROM step_files WHERE step_id NOT IN (SELECT id FROM steps);
-    DELETE FROM boundaries WHERE step_id NOT IN (SELECT id FROM steps);
     DELETE FROM injections WHERE session_id NOT IN (SELECT id FROM sessions);
     DELETE FROM dismissed WHERE session_id NOT IN (SELECT id FROM sessions);
     DELETE FROM memory_files WHERE memory_id NOT IN (SELECT id FROM memories);
-    DELETE FROM memory_concepts WHERE memory_id NOT IN (SELECT id FROM memories);
     UPDATE tool_uses SET prompt_id = NULL WHERE prompt_id NOT IN (SELECT id FROM prompts);
     UPDATE tool_uses SET step_id = NULL WHERE step_id NOT IN (SELECT id FROM steps);
     UPDATE steps SET prompt_id = NULL WHERE prompt_id NOT IN (SELECT id FROM prompts);

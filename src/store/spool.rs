@@ -268,7 +268,12 @@ impl Tx<'_> {
     }
 
     fn drain_one(&self, id: &str, event: &Clean<Event>, store: &dyn Fn(&Tx, &Clean<Event>) -> Result<()>) -> Result<bool> {
-        if self.tx.prepare_cached("INSERT INTO drained(event) VALUES (?1) ON CONFLICT DO NOTHING")?.execute([id])? == 0 {
+        if self
+            .tx
+            .prepare_cached("INSERT INTO meta(key, value) VALUES ('drained:' || ?1, 1) ON CONFLICT DO NOTHING")?
+            .execute([id])?
+            == 0
+        {
             return Ok(true);
         }
         self.tx.execute_batch("SAVEPOINT line")?;
@@ -300,7 +305,7 @@ impl Store {
                 let taken = take(&files)?;
                 let leftover = taken.iter().any(|lines| lines.leftover);
                 if !leftover {
-                    tx.tx.execute("DELETE FROM drained", [])?;
+                    tx.tx.execute("DELETE FROM meta WHERE key >= 'drained:' AND key < 'drained;'", [])?;
                 }
                 for lines in &taken {
                     tx.drain(lines, &files, redactor, store)?;

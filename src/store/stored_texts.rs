@@ -9,7 +9,7 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
 /// Tables without the user's texts, apart from the full-text indexes, which are rebuilt.
-const NO_TEXTS: [&str; 3] = ["meta", "drained", "vectors"];
+const NO_TEXTS: [&str; 2] = ["meta", "vectors"];
 /// Columns that identify rows: different values must remain different.
 const IDS: [&str; 8] =
     ["agent_session_id", "tool_use_id", "platform_prompt_id", "last_prompt_id", "agent_id", "muted_prompt", "uuid", "rule_key"];

@@ -131,7 +131,7 @@ const FINGERPRINT: usize = 16;
 /// SQL for the state of a memory; the first [`STATE_COLUMNS`] columns make its fingerprint.
 const STATE: &str = "SELECT m.kind, m.type, m.title, m.subtitle, m.body, m.content, m.provenance, m.made_by, m.by_hand, m.pinned, m.created_at,
     m.platform, coalesce((SELECT n.uuid FROM memories n WHERE n.id = m.superseded_by), s.superseded_by), u.title,
-    (SELECT json_group_array(concept) FROM (SELECT concept FROM memory_concepts WHERE memory_id = m.id ORDER BY concept)),
+    coalesce(m.concepts, '[]'),
     (SELECT json_group_array(json_array(path, modified, hash)) FROM (SELECT path, modified, hash FROM memory_files WHERE memory_id = m.id ORDER BY path)),
     m.id, m.uuid, m.project_id, s.counter, s.machine, s.fingerprint, s.seq, s.own, s.private, s.author
   FROM memories m LEFT JOIN shared s ON s.uuid = m.uuid LEFT JOIN work_units u ON u.id = m.work_unit_id";

@@ -247,10 +247,11 @@ impl Store {
 
     fn add_boundaries(&self, all: &mut Units) -> Result<()> {
         let sql = format!(
-            "SELECT s.work_unit_id, b.active, p.number, s.first_seq, b.reason, b.score, b.signals, b.history,
+            "SELECT s.work_unit_id, boundary ->> '$.active', p.number, s.first_seq, boundary ->> '$.reason', boundary ->> '$.score',
+               boundary -> '$.signals', boundary -> '$.history',
                s.id = (SELECT min(id) FROM steps f WHERE f.session_id = s.session_id AND f.prompt_id IS s.prompt_id)
-             FROM steps s JOIN boundaries b ON b.step_id = s.id LEFT JOIN prompts p ON p.id = s.prompt_id
-             WHERE {OF_UNITS} ORDER BY s.prompt_id, s.id"
+             FROM steps s LEFT JOIN prompts p ON p.id = s.prompt_id
+             WHERE {OF_UNITS} AND boundary IS NOT NULL ORDER BY s.prompt_id, s.id"
         );
         let json = |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let mut statement = self.conn.prepare_cached(&sql)?;
@@ -291,8 +292,8 @@ impl Store {
 
     /// Numbers of the prompts at which a unit began according to the first decision.
     pub fn inline_starts(&self, session: i64) -> Result<Vec<i64>> {
-        let sql = "SELECT p.number FROM steps s JOIN boundaries b ON b.step_id = s.id JOIN prompts p ON p.id = s.prompt_id
-                   WHERE s.session_id = ?1 AND b.at_prompt AND b.score IS NOT NULL ORDER BY p.number";
+        let sql = "SELECT p.number FROM steps s JOIN prompts p ON p.id = s.prompt_id WHERE s.session_id = ?1
+                     AND boundary ->> '$.at_prompt' AND boundary ->> '$.score' IS NOT NULL ORDER BY p.number";
         Ok(self.conn.prepare_cached(sql)?.query_map([session], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 }

@@ -112,10 +112,10 @@ impl Tx<'_> {
     }
 
     fn save_boundary(&self, step: i64, boundary: &BoundaryChange) -> Result<()> {
-        let sql = "INSERT INTO boundaries(step_id, reason, score, signals, at_prompt, active, history)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, json_array(json(?7)))
-                   ON CONFLICT DO UPDATE SET reason = ?2, score = ?3, signals = ?4, active = ?6,
-                     history = CASE WHEN ?7 IS NULL THEN history ELSE json_insert(history, '$[#]', json(?7)) END";
+        let sql = "UPDATE steps SET boundary = json_object('reason', ?2, 'score', ?3, 'signals', json(?4),
+                     'at_prompt', coalesce(boundary ->> '$.at_prompt', ?5), 'active', ?6,
+                     'history', CASE WHEN boundary IS NULL THEN json_array(json(?7)) WHEN ?7 IS NULL THEN boundary -> '$.history'
+                                ELSE json_insert(boundary -> '$.history', '$[#]', json(?7)) END) WHERE id = ?1";
         self.tx.prepare_cached(sql)?.execute(params![
             step,
             boundary.reason,
@@ -171,7 +171,7 @@ impl Tx<'_> {
 const PARTS: i64 = 64;
 
 const STEP: &str = "SELECT id, work_unit_id, prompt_id, settled, started_at, features,
-    (SELECT active FROM boundaries WHERE step_id = steps.id),
+    boundary ->> '$.active',
     (SELECT closed_by IS 'clear' FROM work_units WHERE id = steps.work_unit_id) FROM steps";
 /// `STEP` without the columns for boundary decisions: every tool use runs this query.
 const STEP_ALONE: &str = "SELECT id, work_unit_id, prompt_id, settled, started_at, features, NULL, NULL FROM steps";
@@ -296,7 +296,6 @@ impl Tx<'_> {
                       WHERE t.session_id = ?1 AND t.step_id = steps.id) WHERE session_id = ?1";
         self.tx.execute(sql, [session])?;
         let gone = "session_id = ?1 AND tool_uses = 0 AND NOT EXISTS (SELECT 1 FROM prompts WHERE prompts.id = steps.prompt_id)";
-        self.tx.execute(&format!("DELETE FROM boundaries WHERE step_id IN (SELECT id FROM steps WHERE {gone})"), [session])?;
         self.tx.execute(&format!("DELETE FROM steps WHERE {gone}"), [session])?;
         self.unindex_titles(session)?;
         let sql =
@@ -427,7 +426,7 @@ mod tests {
             prop_assert_eq!(numbers(&store, "SELECT count(*) FROM work_units WHERE id NOT IN (SELECT work_unit_id FROM steps)"), [0]);
             let counted = numbers(&store, "SELECT coalesce(sum(tool_uses), 0) FROM steps");
             prop_assert_eq!(counted, numbers(&store, "SELECT count(*) FROM tool_uses"));
-            let active = numbers(&store, "SELECT count(*) FROM boundaries WHERE active");
+            let active = numbers(&store, "SELECT count(*) FROM steps WHERE boundary ->> '$.active'");
             prop_assert_eq!(active, numbers(&store, "SELECT count(*) FROM work_units"), "what is taken back is written down");
             for session in numbers(&store, "SELECT id FROM sessions") {
                 let in_order = format!("SELECT work_unit_id FROM steps WHERE session_id = {session} ORDER BY prompt_id, id");

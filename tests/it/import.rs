@@ -216,7 +216,7 @@ fn hooks_and_import_make_the_same_of_a_session() {
         "SELECT number, source, text FROM prompts ORDER BY id",
         "SELECT tool_name, kind, content, path, input, outcome, succeeded, command_kind FROM tool_uses ORDER BY id",
         "SELECT title, state, outcome, intent FROM work_units ORDER BY id",
-        "SELECT path, reads, edits FROM work_unit_files ORDER BY work_unit_id, path",
+        "SELECT path, sum(reads), sum(edits) FROM step_files JOIN steps s ON s.id = step_id GROUP BY work_unit_id, path ORDER BY work_unit_id, path",
         "SELECT kind, type, title, body, content FROM memories ORDER BY kind, title, id",
         "SELECT prompts, tool_uses, failures, kinds FROM sessions",
     ] {

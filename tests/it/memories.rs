@@ -303,7 +303,7 @@ fn a_check_that_failed_last_is_over_once_it_passes_in_a_later_unit() {
     assert_eq!(notes(), "", "a summary that was made for its notes goes with them");
 }
 
-const FILED: &str = "SELECT kind, coalesce(type, '-'), title, provenance, (SELECT group_concat(concept, ' ') FROM memory_concepts WHERE memory_id = m.id) FROM memories m ORDER BY id";
+const FILED: &str = "SELECT kind, coalesce(type, '-'), title, provenance, (SELECT group_concat(value, ' ') FROM json_each(concepts)) FROM memories m ORDER BY id";
 
 /// A morning with a mailbox, in the words of its domain.
 fn a_mornings_mail(world: &World) -> String {

@@ -11,7 +11,7 @@ use std::fs;
 
 const OPEN: &str = "33333333-open";
 /// Every table with rows that a person may miss.
-const TABLES: [&str; 20] = [
+const TABLES: [&str; 18] = [
     "projects",
     "project_keys",
     "sessions",
@@ -20,10 +20,8 @@ const TABLES: [&str; 20] = [
     "work_units",
     "steps",
     "step_files",
-    "boundaries",
     "domains",
     "memory_files",
-    "memory_concepts",
     "dismissed",
     "spend",
     "injections",
@@ -34,6 +32,19 @@ const TABLES: [&str; 20] = [
     "machines",
 ];
 const MEMORIES: &str = "SELECT id, uuid, kind, type, title, subtitle, body, content, sources, provenance, made_by, created_at, pinned, by_hand, vector_block FROM memories ORDER BY id";
+
+/// Rows that became columns: a query for schema 16, and one for today's.
+const MOVED: [[&str; 2]; 2] = [
+    [
+        "SELECT step_id, reason, score, signals, at_prompt, active, history FROM boundaries ORDER BY 1",
+        "SELECT id, boundary ->> '$.reason', boundary ->> '$.score', nullif(boundary -> '$.signals', 'null'), boundary ->> '$.at_prompt',
+           boundary ->> '$.active', boundary -> '$.history' FROM steps WHERE boundary IS NOT NULL ORDER BY 1",
+    ],
+    [
+        "SELECT memory_id, concept FROM memory_concepts ORDER BY 1, 2",
+        "SELECT memories.id, value FROM memories, json_each(concepts) ORDER BY 1, 2",
+    ],
+];
 
 /// A world whose database is the recorded one, a minute after its last event.
 fn world() -> World {
@@ -75,12 +86,17 @@ fn everything_that_was_stored_is_there_after_the_migration() {
         columns.clone().map(|(table, columns)| (table, world.sql(&format!("SELECT {columns} FROM {table} ORDER BY 1")))).to_vec()
     };
     let (before, memories) = (all(), world.sql(MEMORIES));
+    let moved = MOVED.map(|[before, after]| (world.sql(before), after));
     assert!(before.iter().all(|(_, rows)| !rows.is_empty()), "{before:?}");
     assert_eq!(world.sql("SELECT id, superseded_by FROM memories WHERE superseded_by IS NOT NULL"), "1|5\n6|13");
     assert_eq!(world.nmem(&["status"]).code, Some(0));
-    assert_eq!(world.sql("PRAGMA user_version"), "20");
+    assert_eq!(world.sql("PRAGMA user_version"), "21");
     for ((table, before), (_, after)) in before.iter().zip(all()) {
         assert_eq!(&after, before, "{table}");
+    }
+    for (before, after) in moved {
+        assert!(!before.is_empty());
+        assert_eq!(world.sql(after), before);
     }
     assert_eq!(world.sql(MEMORIES), memories);
     let superseded = world.sql("SELECT id, superseded_by FROM memories WHERE superseded_by IS NOT NULL");

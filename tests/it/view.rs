@@ -144,8 +144,7 @@ fn a_hostile_store_stays_text() {
         let number = conn.last_insert_rowid();
         conn.execute("INSERT INTO memory_files(memory_id, path, modified) VALUES (?1, ?2, 1)", rusqlite::params![number, attack])
             .unwrap();
-        conn.execute("INSERT INTO memory_concepts(memory_id, concept) VALUES (?1, ?2)", rusqlite::params![number, attack])
-            .unwrap();
+        conn.execute("UPDATE memories SET concepts = json_array(?2) WHERE id = ?1", rusqlite::params![number, attack]).unwrap();
     }
     conn.execute("UPDATE work_units SET title = ?1, intent = ?1", [attacks[1]]).unwrap();
     conn.execute("UPDATE prompts SET text = ?1", [attacks[2]]).unwrap();
