@@ -9,6 +9,9 @@
 //! is given scripts that stand in for the three shared libraries and name the archives instead. A probe program that
 //! unwinds and starts a thread is linked the same way and run; where it fails (no static C library is installed, say),
 //! the binary is linked as usual. `NMEM_LINK=dynamic` asks for that.
+//!
+//! The same arguments put the functions that hooks call next to each other (`hooks/layout.ld`), unless
+//! `NMEM_LINK=unordered`.
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a build script is spoken to through these")]
 
@@ -35,6 +38,7 @@ const PROBE: &str = "fn main() {
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=NMEM_LINK");
+    println!("cargo::rerun-if-changed=hooks/layout.ld");
     write_domains().expect("the presets as JSON");
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|v| v == value);
     let here = env::var_os("HOST") == env::var_os("TARGET");
@@ -44,7 +48,9 @@ fn main() {
     }
     let Some(out) = env::var_os("OUT_DIR").map(PathBuf::from) else { return };
     let folder = out.join("static");
-    let arguments = [format!("-L{}", folder.display()), "-static".to_string(), "-no-pie".to_string()];
+    let layout = Path::new("hooks/layout.ld").canonicalize().map(|script| format!("-Wl,-T,{}", script.display()));
+    let mut arguments = vec![format!("-L{}", folder.display()), "-static".to_string(), "-no-pie".to_string()];
+    arguments.extend(layout.ok().filter(|_| !is("NMEM_LINK", "unordered")));
     if write_scripts(&folder).is_ok() && probe(&out, &arguments).is_ok_and(|works| works) {
         for argument in arguments {
             println!("cargo::rustc-link-arg-bins={argument}");
