@@ -9,10 +9,14 @@ use crate::languages::in_english;
 use crate::text::{files_named, is_stop_word};
 use std::collections::HashSet;
 
+/// Number of later turns in which a statement may be superseded. A unit may have thousands, and each has to be compared.
+const TURNS: usize = 64;
+
 /// Returns the turn that superseded a statement of a unit.
 /// `retracting` are the statements with which the agent takes something back.
 pub fn superseded_at(at: usize, said: &[UnitStatement], contexts: &[TurnFacts], retracting: &[usize]) -> Option<usize> {
     let one = &said[at];
+    let contexts = &contexts[..contexts.len().min(one.turn + 1 + TURNS)];
     match one.speaker {
         // Statements of the user are not superseded by reports.
         Speaker::User => None,
@@ -98,10 +102,11 @@ fn by_retraction(at: usize, said: &[UnitStatement], retracting: &[usize]) -> Opt
 pub fn by_work(text: &str, turn: usize, contexts: &[TurnFacts]) -> Option<usize> {
     let later = turn + 1;
     let deleted = |context: &TurnFacts| {
-        let lower = text.to_lowercase();
-        contexts[turn].files.iter().any(|file| context.deleted.contains(file))
-            && !contexts[turn].files.iter().any(|file| !context.deleted.contains(file) && lower.contains(file.as_str()))
-            && !["deleted", "removed"].iter().any(|word| in_english(text).to_lowercase().contains(word))
+        !context.deleted.is_empty() && contexts[turn].files.iter().any(|file| context.deleted.contains(file)) && {
+            let lower = text.to_lowercase();
+            !contexts[turn].files.iter().any(|file| !context.deleted.contains(file) && lower.contains(file.as_str()))
+                && !["deleted", "removed"].iter().any(|word| in_english(text).to_lowercase().contains(word))
+        }
     };
     let named = taken_out(text, &contexts[later..]).map(|at| later + at);
     named
@@ -125,7 +130,8 @@ fn quoted_and_changed(text: &str, contexts: &[TurnFacts], from: usize) -> Option
 
 fn by_words(at: usize, said: &[UnitStatement], contexts: &[TurnFacts]) -> Option<usize> {
     let later = said[at + 1..].iter().position(|other| other.turn > said[at].turn).map(|n| at + 1 + n)?;
-    restated(&said[at].words, &said[later..], contexts)
+    let end = said.partition_point(|other| other.turn < contexts.len());
+    restated(&said[at].words, &said[later.min(end)..end], contexts)
 }
 
 /// The turn of a later report of work that has most of the statement's words.

@@ -3,8 +3,8 @@
 use super::find::{FoundFile, Imported, OVER, first_lines};
 use super::lines::{Databases, Lines, lines_before};
 use super::target::{AT_WORK, AgentReport, FORGOTTEN, Folder, OF_MEMORY_TOOL, OFF, Target, UNREADABLE};
-use crate::config::environment;
 use crate::config::pauses::{self, RecordingPause};
+use crate::config::{Config, environment};
 use crate::distil::distiller::Distiller;
 use crate::ingest::ingest_past;
 use crate::ingest::keep::{self, PastFile, PastSession, ReadBefore};
@@ -15,7 +15,7 @@ use crate::platforms::payload;
 use crate::platforms::transcript_tail::time;
 use crate::runtime::{self, Projects, Where};
 use crate::store::Store;
-use crate::store::imports::ImportedFile;
+use crate::store::imports::{ImportedFile, ImportedSession};
 use crate::store::rule_memories::Gone;
 use anyhow::Result;
 use serde_json::Value;
@@ -144,6 +144,30 @@ pub struct FileResult {
     pub bytes: u64,
     /// Muted turns (`#nomem`), as pauses of the session.
     pub muted: Vec<RecordingPause>,
+    /// Work that is left once the events are stored; `None` if there is none.
+    pub rest: Option<FileRest>,
+}
+
+/// A file whose events are stored: its session has to be distilled, and the file noted as imported.
+#[derive(Debug)]
+pub struct FileRest {
+    config: Config,
+    name: String,
+    file: ImportedFile,
+    session: Option<ImportedSession>,
+}
+
+impl FileRest {
+    /// Distils all units of the session at once: a unit may have events in many parts of the file.
+    pub fn finish(self) -> Result<()> {
+        let redactor = runtime::redactor(&self.config)?;
+        let run = Run::new(Caller::History, &self.config, &redactor);
+        let mut store = Store::open(&self.config.files.value, run.wait)?;
+        if let Some(session) = &self.session {
+            distil(&run, &mut store, session.platform, &session.id)?;
+        }
+        store.set_imported(&self.name, &self.file, self.session.as_ref())
+    }
 }
 
 /// Imports a file. With a deadline, the next call imports the rest.
@@ -198,8 +222,9 @@ pub fn import(
         first_line: due.head.first_line,
     };
     let mut writer = Writer::new(folder, target, due.head.cwd.as_deref(), before);
+    writer.run.distils = false;
     if let Some(deadline) = deadline {
-        (writer.run.wait, writer.run.distils) = (deadline.wait, false);
+        writer.run.wait = deadline.wait;
     }
     let open = |writer: &Writer| Store::open(&config.files.value, writer.run.wait);
     if before != ReadBefore::InPart {
@@ -237,19 +262,23 @@ pub fn import(
         agent.counts.skip(FORGOTTEN);
     }
     let session = writer.past.as_ref().filter(|_| !is_forgotten).map(|past| past.imported(writer.run.now));
-    let mut store = open(&writer)?;
     let after = imported(if read.is_whole { file.length } else { 0 }, found.resume_at);
     if !is_forgotten {
         agent.counts.add(&found.counts);
     }
-    match (&session, deadline) {
-        (Some(session), Some(_)) => store.note_caught_up(session.platform, &session.id)?,
-        (Some(session), None) => distil_rest(&writer.run, &mut store, file.format.platform, &session.id)?,
-        (None, _) => {}
-    }
-    store.set_imported(&name, &after, session.as_ref())?;
+    let rest = match deadline {
+        None => Some(FileRest { config: config.clone(), name: name.clone(), file: after.clone(), session }),
+        Some(_) => {
+            let mut store = open(&writer)?;
+            if let Some(session) = &session {
+                store.note_caught_up(session.platform, &session.id)?;
+            }
+            store.set_imported(&name, &after, session.as_ref())?;
+            None
+        }
+    };
     target.files.insert(name, after);
-    Ok(FileResult { bytes: read.end - from, muted })
+    Ok(FileResult { bytes: read.end - from, muted, rest })
 }
 
 /// Returns true if a file is the one that was read before, even if it has grown.
@@ -412,12 +441,11 @@ fn write_in_time(
     Ok(fits && Instant::now() < deadline.at)
 }
 
-/// Distils the units that a killed run left undistilled, after its leases expire.
-fn distil_rest(run: &Run, store: &mut Store, platform: Platform, session: &str) -> Result<()> {
+/// Distils the units of a session, those of a killed run after its leases expire, and indexes their texts.
+fn distil(run: &Run, store: &mut Store, platform: Platform, session: &str) -> Result<()> {
     let due = store.due_in_session(platform, session)?;
     let units: Vec<i64> = due.iter().map(|due| due.unit).collect();
-    let Some(until) = store.leased_until(&units)? else { return Ok(()) };
-    let wait = until - environment::now();
+    let wait = store.leased_until(&units)?.unwrap_or_default() - environment::now();
     if wait > 0 {
         thread::sleep(Duration::from_millis(wait.min(LEASE) as u64));
     }
@@ -431,8 +459,8 @@ fn distil_rest(run: &Run, store: &mut Store, platform: Platform, session: &str) 
         gone: Gone::Deleted,
         agent_notes: run.config.agent_notes.value,
     }
-    .distil(store, &due)
-    .map(drop)
+    .distil(store, &due)?;
+    store.index_waiting(usize::MAX, &mut |_| ()).map(drop)
 }
 
 /// Returns the ids of lines that an earlier file also has: a continued session begins with a copy of the session that

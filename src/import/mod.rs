@@ -22,17 +22,22 @@ use crate::runtime::log_error;
 use crate::store::imports::{self, ImportedFile};
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
-use file::{Deadline, DueFile};
+use file::{Deadline, DueFile, FileRest};
 use find::{DatabaseState, Imported, is_compressed};
 use lines::Databases;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use target::{Folder, Target};
 
 const WEEK: Millis = 7 * 86_400_000;
+/// Maximum files that are stored but not distilled yet.
+const AHEAD: usize = 16;
 
 /// Progress of an import.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,25 +86,36 @@ pub fn import(config: &Config, found: Stores, progress: &mut dyn FnMut(ImportPro
     let mut targets: HashMap<PathBuf, Target> = HashMap::from([(config.files.value.db.clone(), target)]);
     let mut folders: HashMap<Option<PathBuf>, Folder> = HashMap::new();
     let databases = Databases::new(config.files.value.folder());
-    for due in due {
-        progress(state);
-        let folder = match folders.entry(due.head.folder()) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => {
-                let folder = Folder::new(new.key().as_deref())?;
-                new.insert(folder)
+    thread::scope(|scope| -> Result<()> {
+        // One core reads and stores events, another distils the sessions before: they cost about the same.
+        let (stored, rests) = mpsc::sync_channel::<FileRest>(AHEAD);
+        let finishing = scope.spawn(move || rests.into_iter().try_for_each(FileRest::finish));
+        for due in due {
+            progress(state);
+            let folder = match folders.entry(due.head.folder()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    let folder = Folder::new(new.key().as_deref())?;
+                    new.insert(folder)
+                }
+            };
+            let target = match targets.entry(folder.config.files.value.db.clone()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(Target::new(&folder.config)?),
+            };
+            let done = file::import(folder, &due, target, report.agent(due.file.format.platform.name()), &databases, None)?;
+            report.bytes += done.bytes;
+            folders.values_mut().for_each(|folder| folder.past_pauses.extend(done.muted.iter().cloned()));
+            state.files += 1;
+            state.bytes += due.file.length;
+            // Nobody receives it once distilling has failed.
+            if done.rest.is_some_and(|rest| stored.send(rest).is_err()) {
+                break;
             }
-        };
-        let target = match targets.entry(folder.config.files.value.db.clone()) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(Target::new(&folder.config)?),
-        };
-        let done = file::import(folder, &due, target, report.agent(due.file.format.platform.name()), &databases, None)?;
-        report.bytes += done.bytes;
-        folders.values_mut().for_each(|folder| folder.past_pauses.extend(done.muted.iter().cloned()));
-        state.files += 1;
-        state.bytes += due.file.length;
-    }
+        }
+        drop(stored);
+        finishing.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })?;
     progress(state);
     // Projects are known by now.
     let target = targets.entry(config.files.value.db.clone()).or_default();

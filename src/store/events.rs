@@ -104,6 +104,9 @@ fn task_files(noted: Option<String>) -> Vec<(Millis, String)> {
     noted.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default()
 }
 
+/// Number of prompts by which the number of a text may differ from that of its prompt.
+const LATE: i64 = 20;
+
 impl Tx<'_> {
     /// Records the files that the task of a subagent names, until the turn ends.
     pub fn add_task_files(&self, session: i64, files: &[String], at: Millis) -> Result<()> {
@@ -318,9 +321,11 @@ impl Tx<'_> {
             Some((_, number)) => number,
             None => session.prompts,
         };
+        // A text that names its prompt may have come before the prompt, and has the number of an earlier one.
+        let apart = if event.prompt.is_some() { LATE } else { 0 };
         let sql = "SELECT id FROM prompts WHERE session_id = ?1 AND source = 'agent' AND kind = ?2 AND agent_id IS ?3
-                     AND platform_prompt_id IS ?4 AND text = ?5 AND (platform_prompt_id IS NOT NULL OR number = ?6)";
-        let values = params![session.id, kind.name(), event.agent, event.prompt, text, number];
+                     AND platform_prompt_id IS ?4 AND text = ?5 AND number BETWEEN ?6 - ?7 AND ?6 + ?7";
+        let values = params![session.id, kind.name(), event.agent, event.prompt, text, number, apart];
         let existing = self.tx.prepare_cached(sql)?.query_row(values, |row| row.get(0)).optional()?;
         match existing {
             Some(row) => Ok(Some(StoredText { row, is_new: false })),
