@@ -4,6 +4,8 @@
 import { spawn } from "node:child_process"
 
 const NMEM = "nmem"
+/** The program that loads this: OpenCode, or Kilo CLI. */
+const AGENT = "opencode"
 /** Longest wait for an answer, in milliseconds. */
 const ANSWER_MS = 8000
 /** Longest run at the end of a turn, where a model may write memories, and the time for which later events wait for it. */
@@ -21,7 +23,7 @@ function run(verb, event) {
     try {
       let out = ""
       const options = { stdio: ["pipe", "pipe", "ignore"], timeout: event.hook_event_name === "Stop" ? STOP_MS : ANSWER_MS, windowsHide: true }
-      const child = spawn(NMEM, [verb, "--platform", "opencode"], options)
+      const child = spawn(NMEM, [verb, "--platform", AGENT], options)
       const answer = () => {
         try {
           resolve(JSON.parse(out).hookSpecificOutput?.additionalContext)
@@ -48,7 +50,7 @@ function reporter(directory) {
   const send = (verb, name, sessionID, fields) => {
     const parent = parents.get(sessionID)
     const event = {
-      agent: "opencode",
+      agent: AGENT,
       hook_event_name: name,
       session_id: parent ?? sessionID,
       agent_id: parent ? sessionID : undefined,

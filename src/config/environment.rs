@@ -432,6 +432,22 @@ pub fn account_folders(usual: &str, home: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Folders in the home folder in which agents keep both settings and sessions.
+const IN_HOME: [(Platform, &str); 7] = [
+    (Platform::QwenCode, ".qwen"),
+    (Platform::Droid, ".factory"),
+    (Platform::GrokBuild, ".grok"),
+    (Platform::Pi, ".pi"),
+    (Platform::KimiCode, ".kimi-code"),
+    (Platform::Cline, ".cline"),
+    (Platform::MistralVibe, ".vibe"),
+];
+
+fn in_home(platform: Platform, home: Option<&Path>) -> Option<PathBuf> {
+    let (_, folder) = IN_HOME.iter().find(|(known, _)| *known == platform)?;
+    home.map(|home| home.join(folder))
+}
+
 /// The folders below which an agent keeps its sessions, whether they exist or not.
 pub fn session_folders(platform: Platform, home: Option<&Path>) -> Vec<PathBuf> {
     match platform {
@@ -442,8 +458,8 @@ pub fn session_folders(platform: Platform, home: Option<&Path>) -> Vec<PathBuf> 
         Platform::CopilotCli => copilot_folder(home).into_iter().collect(),
         Platform::Gemini => gemini_folder(home).into_iter().collect(),
         Platform::OpenCode => opencode_data_folder(home).into_iter().collect(),
-        Platform::Droid => home.map(|home| home.join(".factory")).into_iter().collect(),
-        Platform::QwenCode | Platform::GrokBuild | Platform::Other | Platform::Custom => Vec::new(),
+        Platform::Kilo => opencode_data_folder(home).map(|folder| folder.with_file_name("kilo")).into_iter().collect(),
+        _ => in_home(platform, home).into_iter().collect(),
     }
 }
 
@@ -458,7 +474,8 @@ pub fn settings_folder(platform: Platform, home: Option<&Path>) -> Option<PathBu
         Platform::VsCode | Platform::CopilotCli => copilot_folder(home),
         Platform::Gemini => gemini_folder(home),
         Platform::OpenCode => opencode_folder(home),
-        Platform::QwenCode | Platform::Droid | Platform::GrokBuild | Platform::Other | Platform::Custom => None,
+        Platform::Kilo => opencode_folder(home).map(|folder| folder.with_file_name("kilo")),
+        _ => in_home(platform, home),
     }
 }
 

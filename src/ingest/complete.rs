@@ -38,6 +38,12 @@ pub fn complete(run: &Run, mut event: Event) -> Event {
         event.transcript_length = transcript_length(run, &event);
     }
     if run.caller == Caller::Hook {
+        if event.transcript.is_none() && matches!(event.what, EventKind::TurnEnded { .. }) {
+            let adapter = platforms::adapter(event.platform);
+            let folders = session_folders(event.platform, run.home());
+            let file = folders.iter().find_map(|folder| adapter.session_file(&event.session, folder));
+            event.transcript = file.map(|file| file.display().to_string());
+        }
         complete_from_transcript(run, &mut event);
     }
     match &mut event.what {

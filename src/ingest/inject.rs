@@ -40,7 +40,10 @@ pub fn inject(run: &Run, persisted: &mut Persisted, event: &Clean<Event>) -> Res
     }
     match (&event.what, persisted) {
         (EventKind::SessionStarted(start), persisted) => at_start(run, persisted, event, start.source),
-        (EventKind::UserPrompt { text }, Persisted::Stored(store)) => at_prompt(run, store, event, text),
+        (EventKind::UserPrompt { text }, Persisted::Stored(store)) => match with_first_prompt(run, store, event)? {
+            None => at_prompt(run, store, event, text),
+            start => Ok(start),
+        },
         (EventKind::PreEdit { path, repository }, _) => before_edit(run, event, path, repository.as_deref()),
         (EventKind::SubagentStarted, _) => at_subagent(run, event),
         (EventKind::ToolUsed(_), Persisted::Stored(store)) => with_first_result(run, store, event),
@@ -86,6 +89,20 @@ fn at_start(run: &Run, persisted: &mut Persisted, event: &Event, source: StartSo
         Persisted::Question => return Ok(None),
     };
     Ok(Some(with_notes(config, answer, note)))
+}
+
+/// Answers the first prompt of a session with the context of its start, for agents that take context at a prompt only.
+fn with_first_prompt(run: &Run, store: &mut Store, event: &Event) -> Result<Option<HookAnswer>> {
+    let support = platforms::adapter(event.platform).support();
+    if support.takes(InjectionPoint::Start) || support.takes_results {
+        return Ok(None);
+    }
+    let Some(row) = store.session_row(event.platform, &event.session)? else { return Ok(None) };
+    let is_first = store.session_by_row(row)?.is_some_and(|session| session.prompts == 1);
+    if !is_first || store.has_received_start(event.platform, &event.session)? {
+        return Ok(None);
+    }
+    Ok(start_block(run, store, event, StartSource::Startup).ok().filter(|answer| answer.context.is_some()))
 }
 
 /// Answers the first tool use of a session with the context of its start, for agents that drop it at the start itself.

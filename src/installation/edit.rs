@@ -43,6 +43,13 @@ impl Edit {
     /// Returns the text with the addition. Adding it twice has the same result as adding it once.
     pub fn add(&self, text: &str) -> Result<String, NotEditable> {
         match self {
+            Edit::Hooks { shape: shape @ Shape::Toml { named }, hooks } => {
+                let with = with_block(text, TABLE, &settings_file::hook_tables(hooks, *named));
+                let value = settings_file::checked(&with, *shape)?;
+                let has_all =
+                    hooks.iter().all(|hook| settings_file::commands(&value, *shape, hook.on.event).contains(&hook.command));
+                if has_all { Ok(with) } else { Err(NotEditable("its `hooks` are not written as [[hooks]]".into())) }
+            }
             Edit::Hooks { shape, hooks } => {
                 // Hooks of a moved binary are also ours: they are replaced, not duplicated.
                 let stale = |command: &str| is_ours(command) && !hooks.iter().any(|hook| hook.command == command);
@@ -51,6 +58,10 @@ impl Edit {
                 settings_file::add(&cleared, *shape, hooks)
             }
             Edit::Listed { list, entries } => settings_file::add_to_list(text, *list, entries),
+            // Only one script can have an event's name.
+            Edit::Whole(whole) if whole.starts_with("#!") && !text.trim().is_empty() && self.as_in(text).is_none() => {
+                Err(NotEditable("it is a script of somebody else".into()))
+            }
             Edit::Whole(whole) => Ok(whole.clone()),
             Edit::Block(block) => Ok(with_block(text, BLOCK, block)),
             Edit::Server { key, server } => match settings_file::server(text, key).is_some_and(|known| !is_our_server(&known)) {
@@ -74,6 +85,7 @@ impl Edit {
     pub fn remove(&self, text: &str) -> Result<String, NotEditable> {
         match self {
             _ if text.trim().is_empty() => Ok(text.to_string()),
+            Edit::Hooks { shape: Shape::Toml { .. }, .. } => Ok(without_block(text, TABLE)),
             Edit::Hooks { shape, .. } => settings_file::remove(text, *shape, &is_ours),
             Edit::Listed { list, entries } => settings_file::remove_from_list(text, *list, entries),
             Edit::Whole(_) => Ok(String::new()),
@@ -285,6 +297,10 @@ pub fn write_whole(file: &Path, text: &str) -> Result<()> {
         if let Ok(meta) = fs::metadata(&target) {
             out.set_permissions(meta.permissions())?;
         }
+        #[cfg(unix)]
+        if text.starts_with("#!") {
+            out.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+        }
         out.sync_all()?;
         fs::rename(&temporary, &target)
     };
@@ -344,6 +360,38 @@ mod tests {
         ] {
             assert!(!is_ours(command), "{command}");
         }
+    }
+
+    /// Thirty files in TOML: every beginning with every end.
+    #[test]
+    fn hooks_in_toml_come_and_go_byte_for_byte() {
+        let on = settings_file::to("PostToolUse", "record", 10);
+        let hooks = vec![Hook { on, command: "/usr/bin/nmem record --platform kimi-code".into() }];
+        let beginnings = ["", "a = 1\n", "# mine\n\na = \"b\"\n", "a = { b = 1 }\r\n", "[t]\na = [\n  1,\n]\n"];
+        let ends =
+            ["", "\n", "[x.y]\nz = 'c'\n", "[[hooks]]\nevent = \"Stop\"\ncommand = \"mine\"\n", "[last]\n# end", "k.l = true\n"];
+        for text in beginnings.iter().flat_map(|beginning| ends.iter().map(move |end| format!("{beginning}{end}"))) {
+            for named in [false, true] {
+                let edit = Edit::Hooks { shape: Shape::Toml { named }, hooks: hooks.clone() };
+                let with = edit.add(&text).unwrap();
+                assert_eq!(edit.add(&with).unwrap(), with, "twice is once");
+                assert!(edit.as_in(&with).is_some() && edit.as_in(&text).is_none());
+                let without = edit.remove(&with).unwrap();
+                // A missing newline at the end is the only thing that stays added; the backup has the file without it.
+                assert_eq!(without.trim_end_matches('\n'), text.trim_end_matches('\n'), "{text:?}");
+            }
+        }
+        let edit = Edit::Hooks { shape: Shape::Toml { named: false }, hooks };
+        for text in ["hooks = []\n", "hooks = 7\n", "[hooks]\na = 1\n", "a = \n"] {
+            assert!(edit.add(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_script_of_somebody_else_is_left_alone() {
+        let edit = Edit::Whole("#!/bin/sh\n# Written by nmem\nexec nmem record\n".into());
+        assert!(edit.add("#!/bin/sh\necho mine\n").is_err());
+        assert!(edit.add("").is_ok() && edit.add("#!/bin/sh\n# Written by nmem\nexec old/nmem record\n").is_ok());
     }
 
     proptest! {

@@ -77,13 +77,17 @@ impl AgentFiles {
             };
             let command = |on: &Subscribed| format!("{if_there}{program} {}{}{}", on.verb, setup.arguments, guard(on.event));
             let hooks = setup.hooks.iter().map(|on| Hook { on: *on, command: command(on) }).collect();
-            let file = if is_project { setup.project } else { setup.user };
-            edits.push((base.join(file), Edit::Hooks { shape: setup.shape, hooks }));
+            let user = setup.or_user.filter(|_| !base.join(setup.user).exists()).unwrap_or(setup.user);
+            let file = if is_project { setup.project } else { user };
+            edits.extend((!file.is_empty()).then(|| (base.join(file), Edit::Hooks { shape: setup.shape, hooks })));
         }
         let own = |file: &OwnFile| {
             let path = if is_project { file.project } else { file.user };
-            let text =
-                file.text.replace("const NMEM = \"nmem\"", &format!("const NMEM = {}", serde_json::Value::from(binary.as_str())));
+            let text = file
+                .text
+                .replace("const NMEM = \"nmem\"", &format!("const NMEM = {}", serde_json::Value::from(binary.as_str())))
+                .replace("const AGENT = \"opencode\"", &format!("const AGENT = \"{}\"", adapter.platform().name()))
+                .replace("exec nmem ", &format!("exec {} ", program_word(&binary, None)));
             Some((base.join(path), Edit::Whole(text))).filter(|_| !path.is_empty())
         };
         edits.extend(setup.files.iter().filter(|_| !extras.without_hooks).filter_map(own));

@@ -479,6 +479,11 @@ Platform, default Custom {
     QwenCode = "qwen-code",
     Droid = "droid",
     GrokBuild = "grok-build",
+    Kilo = "kilo",
+    Pi = "pi",
+    KimiCode = "kimi-code",
+    Cline = "cline",
+    MistralVibe = "mistral-vibe",
     /// Any other agent that runs Claude Code's hooks.
     Other = "other",
     /// Any other program, through the RAD protocol.
@@ -500,6 +505,11 @@ impl Platform {
             Platform::QwenCode => "Qwen Code",
             Platform::Droid => "Droid",
             Platform::GrokBuild => "Grok Build",
+            Platform::Kilo => "Kilo CLI",
+            Platform::Pi => "Pi",
+            Platform::KimiCode => "Kimi Code",
+            Platform::Cline => "Cline",
+            Platform::MistralVibe => "Mistral Vibe",
             Platform::Other => "another agent",
             Platform::Custom => "another program",
         }

@@ -6,6 +6,7 @@ use super::settings_file::Setup;
 use super::translated::{self, Translated};
 use crate::model::{Event, InjectionPoint, Platform};
 use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// An agent's interface: its hooks, its answers, its session files.
@@ -73,6 +74,11 @@ pub trait Adapter: Sync {
 
     /// The agent's last message, from the end of the transcript.
     fn closing(&self, _transcript: &[u8]) -> Option<String> {
+        None
+    }
+
+    /// The session's file below the agent's folder, if hooks do not name it.
+    fn session_file(&self, _session: &str, _folder: &Path) -> Option<PathBuf> {
         None
     }
 

@@ -1,6 +1,7 @@
 //! Agents. Each has a folder with its hooks and its past sessions; agents' field names occur nowhere else. Files:
 //! `adapter` (the trait, the answers of hooks), `other_hosts`
-//! (agents that run Claude Code's hooks, custom agents), `payload` (a hook's stdin) and `json_repair`,
+//! (agents with hooks like Claude Code's, custom agents), `host_calls` (their tools), `message_sessions` (their past
+//! sessions), `payload` (a hook's stdin) and `json_repair`,
 //! `speaker` (the person's words: prompts, and answers to questions),
 //! `translated` (calls of other agents as Claude Code's), `transcript_tail`, `past` (readers of past sessions),
 //! `settings_file` (hooks and MCP servers in settings), `claude_mem` (its database); `claude`, `codex`, `copilot`,
@@ -21,7 +22,9 @@ mod codex {
 mod copilot;
 mod cursor;
 mod gemini;
+mod host_calls;
 pub(crate) mod json_repair;
+mod message_sessions;
 mod opencode;
 mod other_hosts;
 pub mod past;
@@ -41,15 +44,20 @@ use serde_json::Value;
 
 /// The adapters, in the order in which they are tried for a payload. Claude Code's is last: its format has no
 /// distinctive field.
-pub const ADAPTERS: [&dyn Adapter; 12] = [
+pub const ADAPTERS: [&dyn Adapter; 17] = [
     &other_hosts::Custom,
     &other_hosts::QWEN,
     &other_hosts::DROID,
     &other_hosts::GROK,
-    &cursor::hooks::Cursor,
+    &other_hosts::KIMI,
+    &other_hosts::VIBE,
+    &other_hosts::CLINE,
+    &other_hosts::PI,
+    &cursor::Cursor,
     &codex::Codex,
     &gemini::hooks::Gemini,
-    &opencode::hooks::OpenCode,
+    &opencode::KILO,
+    &opencode::OPENCODE,
     &copilot::hooks::VsCode,
     &copilot::hooks::CopilotCli,
     &other_hosts::OTHER,
@@ -234,14 +242,17 @@ mod tests {
             (Some(Platform::Droid), of_droid),
             // Agents whose files nmem does not read.
             (
-                None,
+                Some(Platform::QwenCode),
                 json!({"type": "user", "sessionId": "s", "uuid": "u", "cwd": "/p", "provenance": "real_user", "message": {"role": "user", "parts": [{"text": "Fix it"}]}}),
             ),
-            (None, json!({"type": "session", "version": 3, "id": "s", "timestamp": "2026-11-25T14:11:57Z", "cwd": "/p"})),
+            (
+                Some(Platform::Pi),
+                json!({"type": "session", "version": 3, "id": "s", "timestamp": "2026-11-25T14:11:57Z", "cwd": "/p"}),
+            ),
             (None, json!({"type": "message", "id": "a", "message": {"role": "user", "content": blocks}})),
-            (None, json!({"type": "metadata", "protocol_version": "1.5", "created_at": 1})),
+            (Some(Platform::KimiCode), json!({"type": "metadata", "protocol_version": "1.5", "created_at": 1})),
             (None, json!({"ts": "2026-11-25T14:08:31Z", "type": "turn_started", "session_id": "s"})),
-            (None, json!({"timestamp": 1, "method": "session/update", "params": {"sessionId": "s"}})),
+            (Some(Platform::GrokBuild), json!({"timestamp": 1, "method": "session/update", "params": {"sessionId": "s"}})),
             (None, json!({"version": 1, "sessionId": "s", "timestamp": 1, "project": "/p"})),
             (None, json!({"sessionId": "s", "sessionDir": "/d", "workDir": "/p"})),
         ];

@@ -1,16 +1,18 @@
-//! Programs without an adapter of their own: those that use the RAD protocol, and agents that run Claude Code's hooks or
-//! its plugin. Each agent is named after itself; their tools share one table.
+//! Programs without a room of their own: those that use the RAD protocol, and agents whose hooks are like Claude Code's. An
+//! agent is one description: its names for events, where its hooks are installed, when it takes context.
 
 use super::adapter::{Adapter, HookAnswer, Moment, Support, envelope, event_of};
-use super::past::{Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, text_of};
+use super::host_calls::{failure, like, result};
+use super::past::{PastFormat, text_of};
 use super::payload::DecodeContext;
-use super::settings_file::Setup;
-use super::transcript_tail::time;
-use super::translated::{self, HookCall, Translated, changes_like, cwd, event_name, field, unpacked};
-use super::{claude, gemini};
-use crate::model::{Event, EventKind, InjectionPoint, Millis, Platform};
+use super::settings_file::{McpForm, McpServers, OwnFile, Permission, Setup, Shape, Subscribed, WindowsShell, to};
+use super::translated::{self, HookCall, Translated, cwd, field, unpacked};
+use super::{claude, message_sessions};
+use crate::model::{Event, InjectionPoint, Platform};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub struct Custom;
 
@@ -57,31 +59,116 @@ impl Adapter for Custom {
     }
 }
 
-/// An agent that runs Claude Code's hooks.
+/// An agent that runs Claude Code's hooks, or hooks like them.
 pub struct OtherHost {
     platform: Platform,
     recognises: fn(&Value) -> bool,
+    /// Its names for Claude Code's events, apart from their spelling.
+    events: &'static [(&'static str, &'static str)],
     past: &'static [PastFormat],
     /// The moments at which it passes context on to the model; at others, it drops the answer.
     takes: &'static [InjectionPoint],
     /// It passes context on with the result of a call, and not at a session start.
     takes_results: bool,
+    answer: fn(event: &str, &HookAnswer) -> Option<String>,
+    setup: Option<&'static Setup>,
+    tokens: &'static str,
+    /// The command that resumes a session.
+    resume: &'static [&'static str],
+    /// False if a mode of the agent has no event for prompts: they are read from the session's file.
+    reports_prompts: bool,
+    /// Finds the closing message at the end of the session's file, if hooks do not report it.
+    closing: Option<FindClosing>,
+    /// Finds the session's file below the agent's folder, if hooks do not name it.
+    session_file: Option<fn(session: &str, folder: &Path) -> Option<PathBuf>>,
 }
+
+type FindClosing = fn(&[u8]) -> Option<String>;
+
+const HOST: OtherHost = OtherHost {
+    platform: Platform::Other,
+    recognises: |_| false,
+    events: &[],
+    past: &[],
+    takes: &[],
+    takes_results: false,
+    answer: envelope,
+    setup: None,
+    tokens: "not read",
+    resume: &[],
+    reports_prompts: true,
+    closing: None,
+    session_file: None,
+};
+
+const SETUP: Setup = Setup {
+    programs: &[],
+    folder: None,
+    user: "",
+    or_user: None,
+    project: "",
+    shape: Shape::Nested,
+    hooks: &[],
+    windows_shell: WindowsShell::Cmd,
+    arguments: "",
+    files: &[],
+    permission: Permission::ByHand("This agent has no such setting that nmem knows."),
+    mcp: McpServers::Json { user: "", project: "", key: "", form: McpForm::Plain },
+    instructions: "AGENTS.md",
+    afterwards: &["Restart the agent: it reads hooks when it starts."],
+};
+
+/// Claude Code's events that most agents have.
+const CALLS: [Subscribed; 6] = [
+    to("SessionStart", "context", 10),
+    to("UserPromptSubmit", "record", 10),
+    to("PostToolUse", "record", 10),
+    to("PostToolUseFailure", "record", 10),
+    to("Stop", "record", 30),
+    to("SessionEnd", "record", 10),
+];
 
 pub const QWEN: OtherHost = OtherHost {
     platform: Platform::QwenCode,
     recognises: |payload| transcript(payload).contains("/.qwen/"),
-    past: &[],
+    past: &[message_sessions::QWEN],
     takes: &[InjectionPoint::Start, InjectionPoint::Prompt, InjectionPoint::Compaction],
-    takes_results: false,
+    setup: Some(&Setup {
+        programs: &["qwen"],
+        folder: Some(".qwen"),
+        user: "settings.json",
+        project: ".qwen/settings.json",
+        shape: Shape::NestedMillis,
+        hooks: &CALLS,
+        arguments: " --platform qwen-code",
+        mcp: McpServers::Json { user: "settings.json", project: ".qwen/settings.json", key: "mcpServers", form: McpForm::Plain },
+        instructions: "QWEN.md",
+        ..SETUP
+    }),
+    tokens: "`nmem import`, from the session file",
+    resume: &["qwen", "--resume", "{session}"],
+    ..HOST
 };
 
 pub const DROID: OtherHost = OtherHost {
     platform: Platform::Droid,
     recognises: |payload| transcript(payload).contains("/.factory/"),
-    past: &[DROID_PAST],
+    past: &[message_sessions::DROID],
     takes: &[InjectionPoint::Start, InjectionPoint::Compaction],
-    takes_results: false,
+    setup: Some(&Setup {
+        programs: &["droid"],
+        folder: Some(".factory"),
+        user: "hooks.json",
+        // Droid reads the hooks in its settings only if there is no file of hooks.
+        or_user: Some("settings.json"),
+        project: ".factory/hooks.json",
+        hooks: &CALLS,
+        arguments: " --platform droid",
+        ..SETUP
+    }),
+    reports_prompts: false,
+    closing: Some(droid_closing),
+    ..HOST
 };
 
 pub const GROK: OtherHost = OtherHost {
@@ -89,18 +176,153 @@ pub const GROK: OtherHost = OtherHost {
     recognises: |payload| {
         transcript(payload).contains("/.grok/") || payload["workspaceRoot"].is_string() && payload["hookEventName"].is_string()
     },
-    past: &[],
+    past: &[message_sessions::GROK],
     takes: &[InjectionPoint::File],
     takes_results: true,
+    setup: Some(&Setup {
+        programs: &["grok"],
+        folder: Some(".grok"),
+        user: "hooks/nmem.json",
+        project: ".grok/hooks/nmem.json",
+        hooks: &[
+            to("SessionStart", "context", 10),
+            to("UserPromptSubmit", "record", 10),
+            Subscribed { event: "PreToolUse", tools: Some("search_replace|write"), verb: "record", timeout: 10 },
+            to("PostToolUse", "record", 10),
+            to("Stop", "record", 30),
+            to("SessionEnd", "record", 10),
+        ],
+        arguments: " --platform grok-build",
+        ..SETUP
+    }),
+    tokens: "`nmem import`, from the session file",
+    ..HOST
+};
+
+pub const KIMI: OtherHost = OtherHost {
+    platform: Platform::KimiCode,
+    recognises: |payload| payload["client_type"] == "kimi_code_cli",
+    past: &[message_sessions::KIMI],
+    takes: &[InjectionPoint::Prompt],
+    // What the hook prints becomes a part of the conversation, word for word.
+    answer: |_, answer| answer.context.clone(),
+    setup: Some(&Setup {
+        programs: &["kimi"],
+        folder: Some(".kimi-code"),
+        user: "config.toml",
+        shape: Shape::Toml { named: false },
+        hooks: &CALLS,
+        arguments: " --platform kimi-code",
+        ..SETUP
+    }),
+    tokens: "`nmem import`, from the session file",
+    resume: &["kimi", "--session", "{session}"],
+    closing: Some(kimi_closing),
+    session_file: Some(kimi_file),
+    ..HOST
+};
+
+pub const VIBE: OtherHost = OtherHost {
+    platform: Platform::MistralVibe,
+    recognises: |payload| transcript(payload).contains("/.vibe/"),
+    events: &[("pre_tool", "PreToolUse"), ("post_tool", "PostToolUse"), ("post_agent", "Stop")],
+    takes_results: true,
+    // Any other output is a failure that the person sees.
+    answer: |_, answer| {
+        let context = answer.context.as_ref()?;
+        Some(json!({"hook_specific_output": {"additional_context": context}}).to_string())
+    },
+    setup: Some(&Setup {
+        programs: &["vibe"],
+        folder: Some(".vibe"),
+        user: "hooks.toml",
+        project: ".vibe/hooks.toml",
+        shape: Shape::Toml { named: true },
+        hooks: &[to("post_tool", "record", 10), to("post_agent", "record", 30)],
+        arguments: " --platform mistral-vibe",
+        afterwards: &[
+            "Mistral Vibe reports neither prompts nor closing messages to hooks: only its calls are recorded.",
+            "Restart Mistral Vibe: it reads hooks when it starts.",
+        ],
+        ..SETUP
+    }),
+    ..HOST
+};
+
+pub const CLINE: OtherHost = OtherHost {
+    platform: Platform::Cline,
+    recognises: |payload| payload["hookName"].is_string() && payload["taskId"].is_string(),
+    events: &[
+        ("agent_start", "SessionStart"),
+        ("agent_resume", "SessionStart"),
+        ("prompt_submit", "UserPromptSubmit"),
+        ("tool_call", "PreToolUse"),
+        ("tool_result", "PostToolUse"),
+        ("agent_end", "Stop"),
+        ("session_shutdown", "SessionEnd"),
+    ],
+    past: &[message_sessions::CLINE],
+    takes: &[InjectionPoint::File],
+    takes_results: true,
+    answer: |_, answer| {
+        let context = answer.context.as_ref()?;
+        Some(json!({"cancel": false, "context": context}).to_string())
+    },
+    setup: Some(&Setup {
+        programs: &["cline"],
+        folder: Some(".cline"),
+        files: &[
+            script("hooks/TaskStart", ".clinerules/hooks/TaskStart", CLINE_CONTEXT),
+            script("hooks/TaskResume", ".clinerules/hooks/TaskResume", CLINE_CONTEXT),
+            script("hooks/UserPromptSubmit", ".clinerules/hooks/UserPromptSubmit", CLINE_RECORD),
+            script("hooks/PreToolUse", ".clinerules/hooks/PreToolUse", CLINE_RECORD),
+            script("hooks/PostToolUse", ".clinerules/hooks/PostToolUse", CLINE_RECORD),
+            script("hooks/TaskComplete", ".clinerules/hooks/TaskComplete", CLINE_RECORD),
+            script("hooks/SessionShutdown", ".clinerules/hooks/SessionShutdown", CLINE_RECORD),
+        ],
+        ..SETUP
+    }),
+    tokens: "`nmem import`, from the session file",
+    // No hook has the prompt.
+    reports_prompts: false,
+    ..HOST
+};
+
+/// Scripts for agents that run files named after their events.
+const CLINE_RECORD: &str = "#!/bin/sh\n# Written by `nmem install cline`; `nmem uninstall cline` removes it.\nexec nmem record --platform cline 2>/dev/null\n";
+const CLINE_CONTEXT: &str = "#!/bin/sh\n# Written by `nmem install cline`; `nmem uninstall cline` removes it.\nexec nmem context --platform cline 2>/dev/null\n";
+
+const fn script(user: &'static str, project: &'static str, text: &'static str) -> OwnFile {
+    OwnFile { user, project, text }
+}
+
+/// Pi has no hook commands: `hooks/pi/nmem.js` is an extension that sends Claude Code's events.
+pub const PI: OtherHost = OtherHost {
+    platform: Platform::Pi,
+    recognises: |payload| payload["agent"] == "pi",
+    past: &[message_sessions::PI],
+    takes: &[InjectionPoint::Start, InjectionPoint::Prompt, InjectionPoint::Compaction],
+    setup: Some(&Setup {
+        programs: &["pi"],
+        folder: Some(".pi"),
+        files: &[OwnFile {
+            user: "agent/extensions/nmem.js",
+            project: ".pi/extensions/nmem.js",
+            text: include_str!("../../hooks/pi/nmem.js"),
+        }],
+        afterwards: &["Restart Pi: it loads extensions when it starts."],
+        ..SETUP
+    }),
+    tokens: "`nmem import`, from the session file",
+    resume: &["pi", "--session", "{session}"],
+    ..HOST
 };
 
 /// Any other agent whose session files lie in a folder of its own.
 pub const OTHER: OtherHost = OtherHost {
-    platform: Platform::Other,
     recognises: |payload| is_in_other_folder(&transcript(payload)),
-    past: &[],
     takes: &[InjectionPoint::Start, InjectionPoint::Compaction],
-    takes_results: false,
+    ..HOST
 };
 
 fn transcript(payload: &Value) -> String {
@@ -121,14 +343,21 @@ fn is_in_other_folder(path: &str) -> bool {
     homes.iter().any(|home| path.starts_with(home) || path.contains(&format!(":{home}"))) && !is_placed_alike
 }
 
-/// Returns Claude Code's name for an event: some agents write `post_tool_use`.
-fn event(payload: &Value) -> String {
+/// Spells an event as Claude Code does: some agents write `post_tool_use`.
+fn spelled(name: &str) -> String {
     let capital = |word: &str| word.split_at_checked(1).map(|(first, rest)| first.to_uppercase() + rest).unwrap_or_default();
-    match event_name(payload) {
-        name if name.contains('_') || name.starts_with(|c: char| c.is_ascii_lowercase()) => {
-            name.split('_').map(capital).collect()
-        }
-        name => name.to_string(),
+    match name.contains('_') || name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        true => name.split('_').map(capital).collect(),
+        false => name.to_string(),
+    }
+}
+
+impl OtherHost {
+    /// Claude Code's name for a payload's event.
+    fn event(&self, payload: &Value) -> String {
+        let name = field(payload, &["hook_event_name", "hookEventName", "hookName"]).as_str().unwrap_or_default();
+        let own = self.events.iter().find(|(own, _)| *own == name);
+        own.map_or_else(|| spelled(name), |(_, claudes)| claudes.to_string())
     }
 }
 
@@ -142,45 +371,69 @@ impl Adapter for OtherHost {
     }
 
     fn translate(&self, payload: &Value) -> Vec<Translated> {
-        let event = event(payload);
-        if !matches!(event.as_str(), "PreToolUse" | "PostToolUse" | "PostToolUseFailure") {
-            let mut head = translated::payload(&event, payload);
-            head["prompt_id"] = field(payload, &["prompt_id", "promptId"]).clone();
-            head["cwd"] = json!(cwd(payload));
-            return translated::event(head);
-        }
-        let name = field(payload, &["tool_name", "toolName"]).as_str().unwrap_or("unknown");
-        let response = field(payload, &["tool_response", "toolResult", "tool_output", "tool_result"]);
-        let result = match event.as_str() {
-            "PreToolUse" => None,
-            "PostToolUseFailure" => Some(Err(failure(name, payload))),
-            _ => Some(result(name, response)),
-        };
+        let event = self.event(payload);
         let mut from = payload.clone();
         from["prompt_id"] = field(payload, &["prompt_id", "promptId"]).clone();
-        let call = HookCall {
-            id: field(payload, &["tool_call_id", "tool_use_id", "toolUseId"]),
-            name,
-            like: like(name, &unpacked(field(payload, &["tool_input", "toolInput"]))),
-            result,
-            duration_ms: field(payload, &["duration_ms", "durationMs"]),
+        from["cwd"] = json!(cwd(payload).or_else(|| payload["workspaceRoots"].get(0)?.as_str()));
+        if let Some(session) = payload["sessionContext"]["rootSessionId"].as_str() {
+            from["session_id"] = json!(session);
+        }
+        if !matches!(event.as_str(), "PreToolUse" | "PostToolUse" | "PostToolUseFailure") {
+            let mut head = translated::payload(&event, &from);
+            if payload["prompt"].is_array() {
+                head["prompt"] = json!(text_of(&payload["prompt"]));
+            }
+            if let Some(said) = payload["turn"]["outputText"].as_str() {
+                head["last_assistant_message"] = json!(said);
+            }
+            return translated::event(head);
+        }
+        // Cline puts a call into an object of its own.
+        let own = field(payload, &["tool_call", "tool_result"]);
+        let call = if own.is_object() { own } else { payload };
+        let name = field(call, &["tool_name", "toolName", "name"]).as_str().unwrap_or("unknown");
+        // Mistral Vibe names a tool with its group.
+        let name = name.strip_prefix("file_system.").unwrap_or(name);
+        let response = field(call, &["tool_response", "toolResult", "tool_output", "tool_result", "output"]);
+        let has_failed = event == "PostToolUseFailure" || payload["tool_status"] == "failure";
+        let outcomes: Vec<Result<Value, String>> = match response.as_array() {
+            _ if has_failed => vec![Err(failure(name, payload))],
+            Some(all) if all.iter().any(|one| one["success"].is_boolean()) => all.iter().map(|one| result(name, one)).collect(),
+            _ => vec![result(name, response)],
         };
-        translated::call(&from, call)
+        let mut calls = Vec::new();
+        for (n, like) in like(name, &unpacked(field(call, &["tool_input", "toolInput", "input"]))).into_iter().enumerate() {
+            let id = field(call, &["tool_call_id", "tool_use_id", "toolUseId", "id"]);
+            let id = if n == 0 { id.clone() } else { json!(format!("{}-{}", id.as_str().unwrap_or_default(), n + 1)) };
+            let outcome = outcomes.get(n).or(outcomes.last()).cloned();
+            let call = HookCall {
+                id: &id,
+                name,
+                like: vec![like],
+                result: outcome.filter(|_| event != "PreToolUse"),
+                duration_ms: field(call, &["duration_ms", "durationMs"]),
+            };
+            calls.extend(translated::call(&from, call));
+        }
+        calls
     }
 
     fn encode(&self, payload: &Value, answer: &HookAnswer) -> Option<String> {
-        envelope(&event(payload), answer)
+        (self.answer)(&self.event(payload), answer)
     }
 
     fn support(&self) -> Support {
         let moment = |point| match self.takes.contains(&point) {
             true => Moment::Possible,
+            false if point == InjectionPoint::Start && self.takes_results => {
+                Moment::NotPossible("the result of the first call carries it")
+            }
             false => Moment::NotPossible("the answer is dropped, or was never tried"),
         };
         Support {
             outcome: "the call's response",
             failures: "an event of its own, or the call's response",
-            tokens: "not read",
+            tokens: self.tokens,
             start: moment(InjectionPoint::Start),
             prompt: moment(InjectionPoint::Prompt),
             edit: moment(InjectionPoint::File),
@@ -193,287 +446,67 @@ impl Adapter for OtherHost {
     }
 
     fn setup(&self) -> Option<&'static Setup> {
-        None
+        self.setup
     }
 
     fn past(&self) -> &'static [PastFormat] {
         self.past
     }
 
+    fn resume(&self) -> &'static [&'static str] {
+        self.resume
+    }
+
     fn reports_prompts(&self) -> bool {
-        self.platform != Platform::Droid
+        self.reports_prompts
     }
 
     fn keeps_closing_in_transcript(&self) -> bool {
-        self.platform == Platform::Droid
+        self.closing.is_some()
     }
 
-    /// Finds the last text of Droid's main thread, if no call follows it.
     fn closing(&self, transcript: &[u8]) -> Option<String> {
-        let lines = transcript.rsplit(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-        let mut said = lines.filter(|record| record["message"]["role"] == "assistant");
-        let blocks = said.next()?["message"]["content"].take();
-        let calls = blocks.as_array().is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_use"));
-        Some(text_of(&blocks)).filter(|text| !calls && !text.trim().is_empty())
+        self.closing?(transcript)
+    }
+
+    fn closing_wait(&self) -> Duration {
+        // The agent that names no file writes the message while the hook runs.
+        self.session_file.map_or(Duration::ZERO, |_| Duration::from_millis(400))
+    }
+
+    fn session_file(&self, session: &str, folder: &Path) -> Option<PathBuf> {
+        // An id is one name.
+        self.session_file.filter(|_| !session.contains(['/', '\\', '.']))?(session, folder)
     }
 }
 
-/// Droid's session files: JSON Lines with messages of Anthropic's blocks.
-const DROID_PAST: PastFormat = PastFormat {
-    platform: Platform::Droid,
-    folders: &["sessions"],
-    is_line: |record| record["type"] == "session_start" && record["id"].is_string() && record["hostId"].is_string(),
-    cwd: |record| record["cwd"].as_str(),
-    newest: |store, cwd| vec![store.join(cwd.replace(['/', '\\'], "-"))],
-    reader: |options| Box::new(DroidReader::new(options)),
-    ..PastFormat::LINES
-};
-
-struct DroidReader {
-    session: PastSession,
-    /// Calls that wait for their results.
-    calls: HashMap<String, PastCall>,
-    /// The last text of the agent, and its time.
-    closing: Option<(String, Millis)>,
-    is_complete: bool,
+/// The file of a session of Kimi Code: `sessions/<project>/<session>/agents/main/wire.jsonl`.
+fn kimi_file(session: &str, folder: &Path) -> Option<PathBuf> {
+    let projects = fs::read_dir(folder.join("sessions")).into_iter().flatten().flatten();
+    projects.map(|project| project.path().join(session).join("agents/main/wire.jsonl")).find(|file| file.is_file())
 }
 
-impl DroidReader {
-    fn new(options: &PastOptions) -> DroidReader {
-        let session = PastSession::new(Platform::Droid, options.path.display().to_string(), options);
-        let mut reader = DroidReader { session, calls: HashMap::new(), closing: None, is_complete: false };
-        options.first.iter().for_each(|first| reader.identify(first));
-        reader
-    }
-
-    fn identify(&mut self, first: &Value) {
-        if let Some(id) = first["id"].as_str() {
-            self.session.id = id.to_string();
-        }
-        self.session.cwd = first["cwd"].as_str().map(String::from);
-    }
-
-    fn said_by_user(&mut self, id: &str, text: &str, at: u64, found: &mut Found) {
-        let text = text.trim();
-        if text.is_empty() || !self.session.is_persons(text) {
-            return;
-        }
-        self.end_turn();
-        self.session.flush(found);
-        (found.resume_at, self.is_complete) = (at, false);
-        found.counts.prompts += 1;
-        self.session.prompt = Some(id.to_string());
-        self.session.add(EventKind::UserPrompt { text: text.to_string() });
-    }
-
-    fn result(&mut self, block: &Value, found: &mut Found) {
-        let id = block["tool_use_id"].as_str().unwrap_or_default();
-        let Some(call) = self.calls.remove(id) else { return found.counts.skip("result without a call") };
-        let said = text_of(&block["content"]);
-        let result = match result(&call.name, &json!(said)) {
-            Ok(_) if block["is_error"] == true => Err(said.trim_start_matches("Error: ").to_string()),
-            result => result,
-        };
-        found.counts.failures += u64::from(result.is_err());
-        for (n, (name, input)) in like(&call.name, &call.input).into_iter().enumerate() {
-            let id = if n == 0 { id.to_string() } else { format!("{id}-{}", n + 1) };
-            let payload = self.session.payload(
-                &id,
-                &name,
-                input,
-                match &result {
-                    Ok(response) => Ok(response.clone()),
-                    Err(error) => Err(error.as_str()),
-                },
-            );
-            match claude::decode(&payload, &self.session.decode_context()) {
-                Ok(Some(event)) => {
-                    if let EventKind::ToolUsed(tool) = &mut self.session.add_decoded(event).what {
-                        tool.name.clone_from(&call.name);
-                    }
-                }
-                _ => found.counts.skip("tool that is not recorded"),
-            }
-        }
-    }
-
-    fn end_turn(&mut self) {
-        if let Some((closing, at)) = self.closing.take() {
-            self.session.end_turn(closing, at, None);
-        }
-    }
+/// Finds Kimi Code's last text, if no call follows it.
+fn kimi_closing(transcript: &[u8]) -> Option<String> {
+    let lines = transcript.rsplit(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let mut events = lines.map(|mut line| line["event"].take());
+    let last = events.find(|event| matches!(event["type"].as_str(), Some("content.part" | "tool.call" | "tool.result")))?;
+    last["part"]["text"].as_str().filter(|text| !text.trim().is_empty()).map(String::from)
 }
 
-impl PastReader for DroidReader {
-    fn line(&mut self, record: Value, at: u64, found: &mut Found) {
-        let session = &mut self.session;
-        session.at = time(&record).unwrap_or(session.at);
-        found.counts.known_lines += u64::from(record["type"] == "message");
-        let message = &record["message"];
-        match record["type"].as_str() {
-            Some("session_start") if !session.has_started => return self.identify(&record),
-            Some("agent_turn_outcome") => {
-                self.end_turn();
-                self.is_complete = true;
-            }
-            _ => {}
-        }
-        let id = record["id"].as_str().unwrap_or_default();
-        // Notes of the client: reminders, and records of hooks.
-        if record["type"] != "message" || id.starts_with("context-") || message["visibility"] == "user_only" {
-            return;
-        }
-        if self.session.at > 0 {
-            self.session.start(None);
-        }
-        for block in message["content"].as_array().into_iter().flatten() {
-            match (message["role"].as_str(), block["type"].as_str()) {
-                (Some("user"), Some("text")) => self.said_by_user(id, block["text"].as_str().unwrap_or_default(), at, found),
-                (Some("user"), Some("tool_result")) => self.result(block, found),
-                (Some("assistant"), Some("text")) => {
-                    self.closing = Some((text_of(&json!([block])), self.session.at)).filter(|(text, _)| !text.trim().is_empty());
-                }
-                (Some("assistant"), Some("tool_use")) => {
-                    self.closing = None;
-                    found.counts.tool_uses += 1;
-                    let call =
-                        PastCall { name: block["name"].as_str().unwrap_or("unknown").into(), input: block["input"].clone() };
-                    self.calls.insert(block["id"].as_str().unwrap_or_default().to_string(), call);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn end(&mut self, at: u64, is_over: bool, found: &mut Found) {
-        if is_over || self.is_complete && self.calls.is_empty() {
-            self.end_turn();
-            found.resume_at = at;
-        }
-        if is_over {
-            self.session.end(None);
-            (0..self.calls.drain().count()).for_each(|_| found.counts.skip("call without a result"));
-        }
-        self.session.flush(found);
-    }
-}
-
-/// Returns true if a tool runs a command.
-fn is_command(name: &str) -> bool {
-    const COMMANDS: [&str; 9] = [
-        "Bash",
-        "bash",
-        "Execute",
-        "execute_command",
-        "run_command",
-        "run_commands",
-        "run_shell_command",
-        "run_terminal_command",
-        "shell",
-    ];
-    COMMANDS.contains(&name)
-}
-
-/// Converts a call of any agent to one or more Claude Code calls: names and inputs.
-fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
-    let of = |names: &[&str]| field(input, names).clone();
-    let path = || of(&["file_path", "target_file", "filePath", "absolute_path", "path", "dir_path"]);
-    let one = |like: &str, input: Value| vec![(like.to_string(), input)];
-    match name {
-        name if is_command(name) => {
-            let background = of(&["run_in_background", "is_background"]);
-            let input = json!({"command": of(&["command", "cmd"]), "description": of(&["description", "summary"])});
-            one("Bash", if background == true { json!({"run_in_background": true, "command": input["command"]}) } else { input })
-        }
-        "Read" | "read" | "read_file" | "view" => one("Read", json!({"file_path": path()})),
-        "read_many_files" | "read_files" => {
-            let files = field(input, &["paths", "files", "include"]).as_array().into_iter().flatten();
-            files.map(|file| ("Read".to_string(), json!({"file_path": file}))).collect()
-        }
-        "Write" | "write" | "write_file" | "Create" | "create_file" | "WriteFile" => {
-            one("Write", json!({"file_path": path(), "content": of(&["content", "contents", "text"])}))
-        }
-        "Edit" | "edit" | "editor" | "replace" | "search_replace" | "StrReplaceFile" | "str_replace" | "MultiEdit" => {
-            let old = of(&["old_string", "old_str", "oldText", "old_text", "oldString"]);
-            let new = of(&["new_string", "new_str", "newText", "new_text", "newString"]);
-            one("Edit", json!({"file_path": path(), "old_string": old, "new_string": new}))
-        }
-        "ApplyPatch" | "apply_patch" => {
-            let patch = input.as_str().map_or_else(|| of(&["patch", "input", "patchText"]), Value::from);
-            changes_like(patch.as_str().unwrap_or_default())
-        }
-        "Grep" | "grep" | "grep_search" | "search_file_content" => {
-            one("Grep", json!({"pattern": of(&["pattern", "query"]), "path": path()}))
-        }
-        "Glob" | "glob" | "file_search" => one("Glob", json!({"pattern": of(&["pattern", "query"]), "path": path()})),
-        "LS" | "list_dir" | "list_directory" => one("LS", json!({"path": path()})),
-        "WebFetch" | "web_fetch" | "FetchUrl" => one("WebFetch", json!({"url": of(&["url", "prompt"])})),
-        "WebSearch" | "web_search" => one("WebSearch", json!({"query": of(&["query"])})),
-        "Task" | "Agent" | "agent" | "task" | "spawn_subagent" => {
-            one("Agent", json!({"description": of(&["description", "name"]), "prompt": of(&["prompt", "task"])}))
-        }
-        "TodoWrite" | "todo_write" => one("TodoWrite", input.clone()),
-        name => one(name, input.clone()),
-    }
-}
-
-/// Returns the error of a call that the agent reports as failed.
-fn failure(name: &str, payload: &Value) -> String {
-    let error = field(payload, &["error", "error_message", "tool_response", "toolResult"]);
-    let said = error["message"].as_str().map_or_else(|| text_of(error), String::from);
-    match gemini::printed(&said) {
-        Err(printed) if is_command(name) => printed,
-        _ => said,
-    }
-}
-
-/// Returns the result of a call from any agent's response.
-fn result(name: &str, response: &Value) -> Result<Value, String> {
-    let response = &unpacked(response);
-    let failed = ["is_error", "isError"].iter().any(|key| response[*key] == true) || response["success"] == false;
-    let error = response["error"]["message"].as_str().or(response["error"].as_str());
-    let not_found = response["NoMatchesFound"]["message"].as_str();
-    if let Some(error) = error.or(not_found) {
-        return Err(error.to_string());
-    }
-    let said = field(response, &["output_for_prompt", "llmContent", "output", "stdout", "content"]);
-    let said = if said.is_null() { text_of(response) } else { text_of(said) };
-    if failed {
-        return Err(said);
-    }
-    if !is_command(name) {
-        return Ok(json!(said));
-    }
-    if response["stdout"].is_string() {
-        return Ok(response.clone());
-    }
-    if said.lines().any(|line| line.starts_with("Exit Code:")) {
-        return gemini::printed(&said);
-    }
-    let (text, code) = exit_code(&said);
-    let stated = field(response, &["exit_code", "exitCode", "returncode"]).as_i64();
-    translated::command_result(text, stated.or(code))
-}
-
-/// Splits a command's output from its exit code: `exit: 2` on the first line, or `[Process exited with code 2]` on the
-/// last.
-fn exit_code(said: &str) -> (&str, Option<i64>) {
-    if let Some((first, rest)) = said.split_once('\n')
-        && let Some(code) = first.strip_prefix("exit: ").and_then(|code| code.trim().parse().ok())
-    {
-        return (rest, Some(code));
-    }
-    let said = said.trim_end();
-    let (text, last) = said.rsplit_once('\n').unwrap_or(("", said));
-    let code = last.strip_prefix("[Process exited with code ").and_then(|code| code.trim_end_matches(']').parse().ok());
-    if code.is_some() { (text.trim_end(), code) } else { (said, None) }
+/// Finds the last text of Droid's main thread, if no call follows it.
+fn droid_closing(transcript: &[u8]) -> Option<String> {
+    let lines = transcript.rsplit(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let mut said = lines.filter(|record| record["message"]["role"] == "assistant");
+    let blocks = said.next()?["message"]["content"].take();
+    let calls = blocks.as_array().is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_use"));
+    Some(text_of(&blocks)).filter(|text| !calls && !text.trim().is_empty())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Kind;
-    use proptest::prelude::*;
+    use crate::model::{EventKind, Kind};
 
     const AROUND: DecodeContext = DecodeContext { now: 1, skip_tools: &[] };
 
@@ -508,52 +541,6 @@ mod tests {
     }
 
     #[test]
-    fn a_session_file_of_droid_has_what_its_hooks_leave_out() {
-        let message = |id: &str, role: &str, content: Value| json!({"type": "message", "id": id, "timestamp": "2026-11-25T14:12:54Z", "message": {"role": role, "content": content}});
-        let lines = [
-            json!({"type": "session_start", "id": "the-session", "cwd": "/p", "hostId": "h", "version": 2}),
-            message("context-1", "user", json!([{"type": "text", "text": "Tools are listed below"}])),
-            message("m1", "user", json!([{"type": "text", "text": "Make it friendlier"}])),
-            message(
-                "m2",
-                "assistant",
-                json!([{"type": "tool_use", "id": "c1", "name": "Execute", "input": {"command": "ls /nonexistent"}}]),
-            ),
-            message(
-                "m3",
-                "user",
-                json!([{"type": "tool_result", "tool_use_id": "c1", "is_error": true, "content": "Error: no\n\n[Process exited with code 2]"}]),
-            ),
-            message("m4", "assistant", json!([{"type": "text", "text": "It is friendlier now."}])),
-            json!({"type": "agent_turn_outcome", "turnId": "m1", "reason": "completed"}),
-        ];
-        let options = PastOptions { path: "/home/dev/.factory/sessions/-p/s.jsonl".into(), ..PastOptions::default() };
-        let (mut reader, mut found) = (DroidReader::new(&options), Found::default());
-        let transcript: Vec<String> = lines.iter().map(Value::to_string).collect();
-        assert_eq!(DROID.closing(transcript.join("\n").as_bytes()).as_deref(), Some("It is friendlier now."));
-        lines.into_iter().enumerate().for_each(|(at, line)| reader.line(line, at as u64, &mut found));
-        reader.end(7, true, &mut found);
-        let kinds: Vec<String> = found
-            .events
-            .iter()
-            .map(|event| match &event.what {
-                EventKind::UserPrompt { text } => format!("prompt {text}"),
-                EventKind::ToolUsed(tool) => format!("{} {:?} {:?}", tool.name, tool.succeeded, tool.metadata.exit_code),
-                EventKind::TurnEnded { closing, .. } => format!("closing {}", closing.as_deref().unwrap_or_default()),
-                EventKind::SessionStarted(_) => "start".into(),
-                EventKind::SessionEnded { .. } => "end".into(),
-                other => format!("{other:?}"),
-            })
-            .collect();
-        assert_eq!(
-            kinds,
-            ["start", "prompt Make it friendlier", "Execute Some(false) Some(2)", "closing It is friendlier now.", "end"]
-        );
-        assert!(found.events.iter().all(|event| event.session == "the-session"));
-        assert_eq!((found.counts.prompts, found.counts.tool_uses, found.counts.failures), (1, 1, 1));
-    }
-
-    #[test]
     fn context_goes_only_where_the_host_passes_it_on() {
         let takes = |host: &OtherHost| {
             [InjectionPoint::Start, InjectionPoint::Prompt, InjectionPoint::File].map(|point| host.support().takes(point))
@@ -561,12 +548,5 @@ mod tests {
         assert_eq!(takes(&QWEN), [true, true, false]);
         assert_eq!(takes(&DROID), [true, false, false]);
         assert_eq!(takes(&GROK), [false, false, true]);
-    }
-
-    proptest! {
-        #[test]
-        fn any_response_is_read(said in "(?s).{0,200}", name in "[A-Za-z_]{0,20}") {
-            let _ = (result(&name, &json!(said)), like(&name, &json!({"path": said})), exit_code(&said));
-        }
     }
 }

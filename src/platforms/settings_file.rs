@@ -45,11 +45,29 @@ pub fn remove(text: &str, shape: Shape, is_ours: &dyn Fn(&str) -> bool) -> Resul
 /// Returns the commands in a settings value for an event.
 pub fn commands(settings: &Value, shape: Shape, event: &str) -> Vec<String> {
     let entries = settings["hooks"][event].as_array().into_iter().flatten();
+    if let Shape::Toml { .. } = shape {
+        let all = settings["hooks"].as_array().into_iter().flatten();
+        let own = all.filter(|hook| hook["event"] == event || hook["type"] == event);
+        return own.filter_map(|hook| hook["command"].as_str()).map(String::from).collect();
+    }
     let handlers: Vec<&Value> = match shape {
         Shape::Flat => entries.collect(),
         _ => entries.filter_map(|group| group["hooks"].as_array()).flatten().collect(),
     };
     handlers.into_iter().filter_map(|handler| handler["command"].as_str()).map(String::from).collect()
+}
+
+/// Hooks as tables of a TOML file.
+pub fn hook_tables(hooks: &[Hook], named: bool) -> String {
+    let table = |hook: &Hook| {
+        let (event, command) = (Value::from(hook.on.event), Value::from(hook.command.as_str()));
+        let head = match named {
+            true => format!("name = {}\ntype = {event}", Value::from(format!("{NAME}-{}", hook.on.event))),
+            false => format!("event = {event}"),
+        };
+        format!("[[hooks]]\n{head}\ncommand = {command}\ntimeout = {}", hook.on.timeout)
+    };
+    hooks.iter().map(table).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Adds missing texts to a list under two nested keys.
@@ -99,6 +117,10 @@ pub fn remove_from_list(text: &str, list: [&str; 2], entries: &[&str]) -> Result
 pub fn checked(text: &str, shape: Shape) -> Result<Value, NotEditable> {
     let text = without_mark(text);
     let value = match shape {
+        Shape::Toml { .. } => {
+            let table: toml::Table = text.parse().map_err(|e| NotEditable(format!("it is not TOML: {e}")))?;
+            return serde_json::to_value(table).map_err(|e| NotEditable(e.to_string()));
+        }
         Shape::NestedMillis => lenient(text)?,
         _ => serde_json::from_str(text).map_err(|e| NotEditable(format!("it is not JSON: {e}")))?,
     };
@@ -310,6 +332,8 @@ pub enum Shape {
     NestedMillis,
     /// Handlers directly below the event, in a file with a version.
     Flat,
+    /// A table of `[[hooks]]` for each event, in a TOML file; with a name for each if `named`.
+    Toml { named: bool },
 }
 
 /// A file that only nmem writes.
@@ -385,7 +409,9 @@ pub struct Setup {
     pub folder: Option<&'static str>,
     /// The settings file below the agent's own folder; empty if hooks are in a separate file.
     pub user: &'static str,
-    /// The same below the root of the worktree.
+    /// The file that counts if that one is not there.
+    pub or_user: Option<&'static str>,
+    /// The same below the root of the worktree; empty if there is none.
     pub project: &'static str,
     pub shape: Shape,
     pub hooks: &'static [Subscribed],

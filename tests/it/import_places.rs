@@ -84,10 +84,11 @@ fn a_database_is_found_by_its_variable_or_known_by_its_tables() {
     Connection::open(&unknown).unwrap().execute_batch("CREATE TABLE session(id TEXT)").unwrap();
     let refused = world.nmem(&["import", &unknown.display().to_string()]).text();
     assert!(refused.contains("of no known format"), "{refused}");
-    // Another program with the same tables and one of its own.
+    // Another agent with the same tables and one of its own.
     let alike = world.folder.join("x/kilo.db");
     opencode(&alike, &world.project()).execute_batch("CREATE TABLE kilo_board(id TEXT)").unwrap();
-    assert!(world.nmem(&["import", &alike.display().to_string()]).text().contains("of no known format"));
+    let of_kilo = world.nmem(&["import", &alike.display().to_string(), "--json"]).json();
+    assert_eq!(of_kilo["agents"][0]["agent"], "kilo", "{of_kilo}");
     let other = World::new();
     fs::create_dir_all(other.folder.join("y")).unwrap();
     drop(opencode(&other.folder.join("y/mine.db"), &other.project()));

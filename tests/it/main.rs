@@ -25,6 +25,7 @@ mod extraction;
 mod families;
 mod forget;
 mod help;
+mod hosts;
 mod import;
 mod import_attacked;
 mod import_formats;

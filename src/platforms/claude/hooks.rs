@@ -31,6 +31,7 @@ const SETUP: Setup = Setup {
     programs: &["claude"],
     folder: Some(".claude"),
     user: "settings.json",
+    or_user: None,
     project: ".claude/settings.json",
     shape: Shape::Nested,
     hooks: &HOOKS,

@@ -31,6 +31,7 @@ const SETUP: Setup = Setup {
     programs: &["codex"],
     folder: Some(".codex"),
     user: "hooks.json",
+    or_user: None,
     project: ".codex/hooks.json",
     shape: Shape::Nested,
     hooks: &HOOKS,

@@ -28,6 +28,7 @@ pub(super) const fn setup(programs: &'static [&'static str], mcp: McpServers) ->
         programs,
         folder: Some(".copilot"),
         user: "hooks/nmem.json",
+        or_user: None,
         project: ".github/hooks/nmem.json",
         shape: Shape::Flat,
         hooks: &HOOKS,

@@ -25,6 +25,7 @@ const SETUP: Setup = Setup {
     programs: &["gemini"],
     folder: Some(".gemini"),
     user: "extensions/nmem/hooks/hooks.json",
+    or_user: None,
     project: ".gemini/settings.json",
     shape: Shape::NestedMillis,
     hooks: &HOOKS,

@@ -1,70 +1,164 @@
-//! OpenCode: its tools, `hooks` (live; the plugin is `hooks/opencode/nmem.js`), `past` (past sessions).
+//! OpenCode: its plugin and tools, `past` (past sessions). OpenCode has no hook commands: `hooks/opencode/nmem.js` is a
+//! plugin for both of its generations. It sends Claude Code's events with OpenCode's tools, and passes each answer on in
+//! the way that the generation accepts.
 
-pub(crate) mod hooks;
 mod past;
 
-use super::past::text_of;
-use super::translated::{changes_like, command_result, field};
+use crate::model::{Event, EventKind, Platform, Tokens, TurnUsage};
+use crate::platforms::adapter::{Adapter, HookAnswer, Moment, Support, envelope, event_of};
+use crate::platforms::past::PastFormat;
+use crate::platforms::payload::DecodeContext;
+use crate::platforms::settings_file::{McpForm, McpServers, OwnFile, Permission, Setup, Shape, WindowsShell};
+use crate::platforms::translated::{self, HookCall, Translated, event_name};
+use past::{like, quoted_once, result};
 use serde_json::{Value, json};
 
-/// Converts a call to one or more Claude Code calls: names and inputs.
-pub fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
-    let of = |names: &[&str]| field(input, names).clone();
-    let path = || of(&["filePath", "file_path", "path"]);
-    let one = |like: &str, input: Value| vec![(like.to_string(), input)];
-    match name {
-        "bash" | "shell" => one("Bash", json!({"command": of(&["command"]), "description": of(&["description"])})),
-        "read" => one("Read", json!({"file_path": path()})),
-        "write" => one("Write", json!({"file_path": path(), "content": of(&["content"])})),
-        "patch" | "apply_patch" => changes_like(of(&["patchText", "patch", "input"]).as_str().unwrap_or_default()),
-        // The second generation writes, edits and patches with one tool.
-        "edit" => match (field(input, &["patchText", "patch"]).as_str(), field(input, &["oldString", "old_string"])) {
-            (Some(patch), _) => changes_like(patch),
-            (None, Value::Null) if !input["content"].is_null() => {
-                one("Write", json!({"file_path": path(), "content": of(&["content"])}))
+/// OpenCode, or a program with the same plugins and tables.
+pub struct OpenCode {
+    platform: Platform,
+    /// The command line's name.
+    program: &'static str,
+    setup: &'static Setup,
+    past: &'static [PastFormat],
+    resume: &'static [&'static str],
+}
+
+pub const OPENCODE: OpenCode = OpenCode {
+    platform: Platform::OpenCode,
+    program: "opencode",
+    setup: &SETUP,
+    past: &[past::DATABASE, past::FILES],
+    resume: &["opencode", "--session", "{session}"],
+};
+
+pub const KILO: OpenCode = OpenCode {
+    platform: Platform::Kilo,
+    program: "kilo",
+    setup: &Setup {
+        programs: &["kilo"],
+        files: &[OwnFile {
+            user: "plugins/nmem.js",
+            project: ".kilo/plugins/nmem.js",
+            text: include_str!("../../../hooks/opencode/nmem.js"),
+        }],
+        permission: Permission::ByHand(
+            "Kilo CLI asks before a command only if kilo.json says so. If it does, add \"nmem search *\": \"allow\" to permission.bash there, after the entry \"*\".",
+        ),
+        mcp: McpServers::Json { user: "kilo.json", project: "kilo.json", key: "mcp", form: McpForm::List },
+        afterwards: &["Restart Kilo CLI: it loads plugins when it starts."],
+        ..SETUP
+    },
+    past: &[past::KILO],
+    resume: &["kilo", "--session", "{session}"],
+};
+
+const SETUP: Setup = Setup {
+    programs: &["opencode"],
+    folder: None,
+    user: "",
+    or_user: None,
+    project: "",
+    shape: Shape::Nested,
+    hooks: &[],
+    windows_shell: WindowsShell::Cmd,
+    arguments: "",
+    files: &[OwnFile {
+        user: "plugins/nmem.js",
+        project: ".opencode/plugins/nmem.js",
+        text: include_str!("../../../hooks/opencode/nmem.js"),
+    }],
+    permission: Permission::ByHand(
+        "OpenCode asks before a command only if opencode.json says so. If it does, add \"nmem search *\": \"allow\" to permission.bash there, after the entry \"*\".",
+    ),
+    mcp: McpServers::Json { user: "opencode.json", project: "opencode.json", key: "mcp", form: McpForm::List },
+    instructions: "AGENTS.md",
+    afterwards: &["Restart OpenCode: it loads plugins when it starts."],
+};
+
+impl Adapter for OpenCode {
+    fn platform(&self) -> Platform {
+        self.platform
+    }
+
+    fn recognises(&self, payload: &Value) -> bool {
+        payload["agent"] == self.program
+    }
+
+    fn translate(&self, payload: &Value) -> Vec<Translated> {
+        let event = event_name(payload);
+        match event {
+            "PreToolUse" | "PostToolUse" | "PostToolUseFailure" => {}
+            _ => {
+                let mut head = translated::payload(event, payload);
+                if let Some(prompt) = payload["prompt"].as_str() {
+                    head["prompt"] = json!(quoted_once(prompt));
+                }
+                head["error"] = payload["error"].clone();
+                return translated::event(head);
             }
-            (None, old) => {
-                one("Edit", json!({"file_path": path(), "old_string": old, "new_string": of(&["newString", "new_string"])}))
-            }
-        },
-        "multiedit" => {
-            let edits = input["edits"].as_array().into_iter().flatten();
-            let edit = |edit: &Value| {
-                let (old, new) = (field(edit, &["oldString"]), field(edit, &["newString"]));
-                ("Edit".to_string(), json!({"file_path": path(), "old_string": old, "new_string": new}))
-            };
-            edits.map(edit).collect()
         }
-        "grep" => one("Grep", json!({"pattern": of(&["pattern"]), "path": path()})),
-        "glob" => one("Glob", json!({"pattern": of(&["pattern"]), "path": path()})),
-        "list" => one("LS", json!({"path": path()})),
-        "webfetch" => one("WebFetch", json!({"url": of(&["url"])})),
-        "websearch" => one("WebSearch", json!({"query": of(&["query"])})),
-        "task" | "subagent" => {
-            let kind = of(&["subagent_type", "agent"]);
-            one("Agent", json!({"description": of(&["description"]), "prompt": of(&["prompt"]), "subagent_type": kind}))
+        let name = payload["tool_name"].as_str().unwrap_or("unknown");
+        let call = HookCall {
+            id: &payload["tool_use_id"],
+            name,
+            like: like(name, &payload["tool_input"]),
+            result: (event != "PreToolUse").then(|| result(name, payload)),
+            duration_ms: &payload["duration_ms"],
+        };
+        translated::call(payload, call)
+    }
+
+    /// Decodes a payload. The plugin sends a turn's tokens with the turn's end.
+    fn decode(&self, payload: &Value, around: &DecodeContext) -> Result<Vec<Event>, String> {
+        let mut events = translated::decode(self.platform, self.translate(payload), around)?;
+        for event in events.iter_mut().filter(|event| matches!(event.what, EventKind::TurnEnded { .. })) {
+            event.usage = usage(&payload["usage"]).map(Box::new);
         }
-        "todowrite" => one("TodoWrite", input.clone()),
-        name => one(name, input.clone()),
+        Ok(events)
+    }
+
+    fn encode(&self, _payload: &Value, answer: &HookAnswer) -> Option<String> {
+        envelope(event_of(answer.point), answer)
+    }
+
+    fn support(&self) -> Support {
+        Support {
+            outcome: "`metadata.exit` of a command",
+            failures: "the state of a call, and exit codes",
+            tokens: "with each turn's end",
+            start: Moment::Possible,
+            prompt: Moment::Possible,
+            edit: Moment::Unreliable("in the edit's result: nothing is taken before it"),
+            subagent: Moment::NotPossible("no event at which a subagent takes context"),
+            compaction: Moment::Possible,
+            context_bytes: None,
+            takes_results: false,
+            keeps_start_context: true,
+        }
+    }
+
+    fn setup(&self) -> Option<&'static Setup> {
+        Some(self.setup)
+    }
+
+    fn resume(&self) -> &'static [&'static str] {
+        self.resume
+    }
+
+    fn past(&self) -> &'static [PastFormat] {
+        self.past
     }
 }
 
-/// Removes the quotes that `opencode run` puts around a prompt.
-pub fn quoted_once(prompt: &str) -> &str {
-    let inside = prompt.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    inside.filter(|inside| !inside.contains('"')).unwrap_or(prompt)
-}
-
-/// Returns the result of a call. Its status is `completed` even for a failed command, so exit codes are checked.
-pub fn result(name: &str, payload: &Value) -> Result<Value, String> {
-    let response = &payload["tool_response"];
-    if payload["hook_event_name"] == "PostToolUseFailure" || name == "invalid" {
-        let error = field(payload, &["error"]);
-        return Err(error["message"].as_str().map_or_else(|| text_of(error), String::from));
-    }
-    let text = response["output"].as_str().map_or_else(|| text_of(response), String::from);
-    match name {
-        "bash" | "shell" => command_result(&text, response["exit"].as_i64()),
-        _ => Ok(json!(text)),
-    }
+fn usage(usage: &Value) -> Option<TurnUsage> {
+    let of = |key: &str| usage[key].as_i64().unwrap_or(0).max(0);
+    let tokens = Tokens {
+        input: of("input"),
+        output: of("output") + of("reasoning"),
+        cache_read: of("cache_read"),
+        cache_write: of("cache_write"),
+    };
+    let text = |key: &str| usage[key].as_str().map(String::from);
+    let (model, last_message) = (text("model"), text("message"));
+    Some(TurnUsage { tokens: Some(tokens), model, last_message, ..TurnUsage::default() }).filter(|_| tokens != Tokens::default())
 }

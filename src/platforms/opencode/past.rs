@@ -4,15 +4,14 @@
 //! `session_v2` and `session_message`, next to the unchanged older tables. All become the same records: a session, then
 //! its messages with their parts.
 
-use super::{like, quoted_once, result};
 use crate::model::{EventKind, Millis, Platform, Tokens, TurnUsage};
 use crate::platforms::past::{
     Columns, Found, PastDatabase, PastDocument, PastFormat, PastOptions, PastPart, PastReader, PastSession, PastSource, Rows,
-    timestamp,
+    text_of, timestamp,
 };
 use crate::platforms::payload::{document, stored};
 use crate::platforms::transcript_tail::time;
-use crate::platforms::translated::{self, HookCall};
+use crate::platforms::translated::{self, HookCall, changes_like, command_result, field};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::fs;
@@ -32,8 +31,23 @@ pub const DATABASE: PastFormat = PastFormat {
         sessions,
         records,
     }),
-    reader: |options| Box::new(Reader::new(options)),
+    reader: |options| Box::new(Reader::new(Platform::OpenCode, options)),
     ..PastFormat::LINES
+};
+
+/// Sessions of Kilo CLI, in the same tables.
+pub const KILO: PastFormat = PastFormat {
+    platform: Platform::Kilo,
+    version: 1,
+    source: PastSource::Database(PastDatabase {
+        is_file: |path| name(Some(path)) == "kilo.db",
+        tables: &["session", "message", "part", "kilo_board"],
+        foreign_table: "",
+        sessions,
+        records,
+    }),
+    reader: |options| Box::new(Reader::new(Platform::Kilo, options)),
+    ..DATABASE
 };
 
 /// Format of sessions in files, as the first versions wrote them.
@@ -179,6 +193,7 @@ fn documents(folder: &Path) -> Vec<Value> {
 }
 
 struct Reader {
+    platform: Platform,
     session: PastSession,
     closing: Option<(String, Millis)>,
     tokens: Tokens,
@@ -188,9 +203,9 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(options: &PastOptions) -> Reader {
-        let session = PastSession::new(Platform::OpenCode, options.path.display().to_string(), options);
-        Reader { session, closing: None, tokens: Tokens::default(), model: None, last_message: None, has_ended: true }
+    fn new(platform: Platform, options: &PastOptions) -> Reader {
+        let session = PastSession::new(platform, options.path.display().to_string(), options);
+        Reader { platform, session, closing: None, tokens: Tokens::default(), model: None, last_message: None, has_ended: true }
     }
 
     fn asks(&mut self, record: &Value, found: &mut Found) {
@@ -269,7 +284,7 @@ impl Reader {
             result: Some(ended),
             duration_ms: &duration,
         };
-        let events = translated::decode(Platform::OpenCode, translated::call(&payload, call), &self.session.decode_context());
+        let events = translated::decode(self.platform, translated::call(&payload, call), &self.session.decode_context());
         let events = events.unwrap_or_default();
         if events.is_empty() {
             found.counts.skip("tool that is not recorded");
@@ -323,5 +338,67 @@ impl PastReader for Reader {
         }
         found.resume_at = at;
         self.session.flush(found);
+    }
+}
+
+/// Converts a call to one or more Claude Code calls: names and inputs.
+pub fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
+    let of = |names: &[&str]| field(input, names).clone();
+    let path = || of(&["filePath", "file_path", "path"]);
+    let one = |like: &str, input: Value| vec![(like.to_string(), input)];
+    match name {
+        "bash" | "shell" => one("Bash", json!({"command": of(&["command"]), "description": of(&["description"])})),
+        "read" => one("Read", json!({"file_path": path()})),
+        "write" => one("Write", json!({"file_path": path(), "content": of(&["content"])})),
+        "patch" | "apply_patch" => changes_like(of(&["patchText", "patch", "input"]).as_str().unwrap_or_default()),
+        // The second generation writes, edits and patches with one tool.
+        "edit" => match (field(input, &["patchText", "patch"]).as_str(), field(input, &["oldString", "old_string"])) {
+            (Some(patch), _) => changes_like(patch),
+            (None, Value::Null) if !input["content"].is_null() => {
+                one("Write", json!({"file_path": path(), "content": of(&["content"])}))
+            }
+            (None, old) => {
+                one("Edit", json!({"file_path": path(), "old_string": old, "new_string": of(&["newString", "new_string"])}))
+            }
+        },
+        "multiedit" => {
+            let edits = input["edits"].as_array().into_iter().flatten();
+            let edit = |edit: &Value| {
+                let (old, new) = (field(edit, &["oldString"]), field(edit, &["newString"]));
+                ("Edit".to_string(), json!({"file_path": path(), "old_string": old, "new_string": new}))
+            };
+            edits.map(edit).collect()
+        }
+        "grep" => one("Grep", json!({"pattern": of(&["pattern"]), "path": path()})),
+        "glob" => one("Glob", json!({"pattern": of(&["pattern"]), "path": path()})),
+        "list" => one("LS", json!({"path": path()})),
+        "webfetch" => one("WebFetch", json!({"url": of(&["url"])})),
+        "websearch" => one("WebSearch", json!({"query": of(&["query"])})),
+        "task" | "subagent" => {
+            let kind = of(&["subagent_type", "agent"]);
+            one("Agent", json!({"description": of(&["description"]), "prompt": of(&["prompt"]), "subagent_type": kind}))
+        }
+        "todowrite" => one("TodoWrite", input.clone()),
+        name => one(name, input.clone()),
+    }
+}
+
+/// Removes the quotes that `opencode run` puts around a prompt.
+pub fn quoted_once(prompt: &str) -> &str {
+    let inside = prompt.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inside.filter(|inside| !inside.contains('"')).unwrap_or(prompt)
+}
+
+/// Returns the result of a call. Its status is `completed` even for a failed command, so exit codes are checked.
+pub fn result(name: &str, payload: &Value) -> Result<Value, String> {
+    let response = &payload["tool_response"];
+    if payload["hook_event_name"] == "PostToolUseFailure" || name == "invalid" {
+        let error = field(payload, &["error"]);
+        return Err(error["message"].as_str().map_or_else(|| text_of(error), String::from));
+    }
+    let text = response["output"].as_str().map_or_else(|| text_of(response), String::from);
+    match name {
+        "bash" | "shell" => command_result(&text, response["exit"].as_i64()),
+        _ => Ok(json!(text)),
     }
 }

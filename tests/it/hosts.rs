@@ -1,0 +1,125 @@
+//! Agents that are only described. Their real programs sent these events to hooks and kept these files, all on one script:
+//! the agent reads a file, runs a command that fails, edits a file, edits it in vain, commits, and runs it.
+
+use crate::world::World;
+use std::fs;
+use std::path::Path;
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/hosts");
+/// The calls of the first session.
+const WORK: &str = "read|1|-\ncommand|0|2\nedit|1|-\nedit|0|-\ncommand|1|-\ncommand|1|-";
+const CALLS: &str = "SELECT t.kind, t.succeeded, t.metadata ->> 'exit_code' FROM tool_uses t JOIN sessions s ON s.id = t.session_id WHERE s.platform = 'PLATFORM' ORDER BY t.seq";
+const SAID: &str = "SELECT source || ' ' || substr(text, 1, 26) FROM prompts p JOIN sessions s ON s.id = p.session_id WHERE s.platform = 'PLATFORM' ORDER BY p.id LIMIT 2";
+const PROMPT: &str = "user Make the greeting friendli";
+const CLOSING: &str = "agent The greeting is friendlier";
+
+/// Agents, and where each keeps its session, below the home folder.
+const AGENTS: [(&str, &str); 7] = [
+    ("qwen-code", ".qwen/projects/-home-dev-project/chats/4b25e8d9-d40b-4480-afc0-d936e7a68382.jsonl"),
+    ("grok-build", ".grok/sessions/%2Fhome%2Fdev%2Fproject/01a21309-5e9e-7210-ab94-1894d6ff90b6/updates.jsonl"),
+    ("kimi-code", ".kimi-code/sessions/wd_project/session_c5918bb7-0ab9-4eb8-809a-8bc9a51b33df/agents/main/wire.jsonl"),
+    ("droid", ".factory/sessions/-home-dev-project/aaca3e80-f1ac-40f6-86d6-42b1c6e59e9a.jsonl"),
+    ("pi", ".pi/agent/sessions/--home-dev-project--/2026-11-25T14-11-57-531Z_01a2130c-85db-74d9-9410-c7e4f99d861c.jsonl"),
+    ("cline", ".cline/data/sessions/1795616035196_webzl/1795616035196_webzl.messages.json"),
+    ("mistral-vibe", ""),
+];
+
+/// A world a day after the captures.
+fn world_after_captures() -> World {
+    let mut world = World::new();
+    world.now = 1_795_702_400_000;
+    world
+}
+
+/// A captured file, with the world's home in place of the one that it was captured in.
+fn captured(world: &World, agent: &str, file: &str) -> String {
+    let text = fs::read_to_string(Path::new(FIXTURES).join(agent).join(file)).unwrap();
+    text.replace("/home/dev/project", &world.project().display().to_string())
+        .replace("/home/dev/", &format!("{}/", world.home().display()))
+}
+
+fn keep_session(world: &World, agent: &str, place: &str) {
+    let own = if place.ends_with(".jsonl") { "session.jsonl" } else { "session.json" };
+    world.write(&format!("home/{place}"), &captured(world, agent, own));
+    if let Some(about) = place.strip_suffix(".messages.json") {
+        world.write(&format!("home/{about}.json"), &captured(world, agent, "about.json"));
+    }
+}
+
+fn of(world: &World, query: &str, agent: &str) -> String {
+    world.sql(&query.replace("PLATFORM", agent))
+}
+
+/// Sends the captured events to the hooks; the session's file is there after the first. Returns what the agent was given.
+fn run_hooks(world: &World, agent: &str, place: &str) -> Vec<String> {
+    let text = captured(world, agent, "hooks.jsonl");
+    let mut answers = Vec::new();
+    for line in text.lines() {
+        let is_start = ["SessionStart", "session_start", "agent_start"].iter().any(|name| line.contains(&format!("\"{name}\"")));
+        let out = world.feed(&[if is_start { "context" } else { "record" }], line.as_bytes());
+        assert_eq!(out.code, Some(0), "{}", out.text());
+        if answers.is_empty() && !place.is_empty() {
+            keep_session(world, agent, place);
+        }
+        answers.push(out.stdout);
+    }
+    answers
+}
+
+fn sorted(lines: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = lines.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn a_session_file_of_each_agent_has_the_same_work() {
+    let world = world_after_captures();
+    for (agent, place) in AGENTS.iter().filter(|(_, place)| !place.is_empty()) {
+        keep_session(&world, agent, place);
+    }
+    let done = world.nmem(&["import", "--json"]).json();
+    for (agent, _) in AGENTS.iter().filter(|(_, place)| !place.is_empty()) {
+        assert_eq!(of(&world, CALLS, agent), WORK, "{agent}: {done}");
+        assert_eq!(of(&world, SAID, agent), format!("{PROMPT}\n{CLOSING}"), "{agent}");
+    }
+    // Input without what the cache had, output, what the cache had.
+    for agent in ["qwen-code", "grok-build", "kimi-code", "pi", "cline"] {
+        let tokens = "SELECT input_tokens, output_tokens, cache_read_tokens FROM sessions WHERE platform = 'PLATFORM'";
+        assert_eq!(of(&world, tokens, agent), "700|70|350", "{agent}");
+    }
+    assert_eq!(world.nmem(&["import", "--json"]).json()["bytes"], 0, "twice is once");
+}
+
+#[test]
+fn hooks_of_each_agent_record_the_same_work() {
+    for (agent, place) in AGENTS {
+        let world = world_after_captures();
+        run_hooks(&world, agent, place);
+        let (calls, said) = (of(&world, CALLS, agent), of(&world, SAID, agent));
+        match agent {
+            // Its last event of a call was lost when it was captured: it does not wait for such hooks.
+            "kimi-code" => assert_eq!(calls, WORK.rsplit_once('\n').unwrap().0),
+            // What failed is read from the file when the turn ends.
+            "droid" => assert_eq!(sorted(&calls), sorted(WORK)),
+            _ => assert_eq!(calls, WORK, "{agent}"),
+        }
+        match agent {
+            // Their hooks name no prompt, and Mistral Vibe's no text at all.
+            "mistral-vibe" => assert_eq!(said, ""),
+            "cline" => assert_eq!(said, CLOSING),
+            _ => assert_eq!(said, format!("{PROMPT}\n{CLOSING}"), "{agent}"),
+        }
+    }
+}
+
+#[test]
+fn the_next_session_is_given_what_the_first_one_decided_where_its_agent_takes_it() {
+    for (agent, mark) in [("qwen-code", "hookSpecificOutput"), ("grok-build", "hookSpecificOutput"), ("pi", "hookSpecificOutput")]
+    {
+        let world = world_after_captures();
+        let answers = run_hooks(&world, agent, "");
+        let told: Vec<&String> = answers.iter().filter(|answer| answer.contains("f-strings")).collect();
+        assert!(told.iter().any(|answer| answer.contains(mark)), "{agent}: {answers:?}");
+    }
+}
