@@ -1,4 +1,4 @@
-"""A scripted model on loopback that speaks the protocols of five agents.
+"""A scripted model on loopback that speaks the protocols of nine agents.
 
 It plays one script: the same steps for every agent, in the tools that the agent offers. Every request body is kept, so that
 a run can look for what nmem has put into it. Python's standard library only.
@@ -67,7 +67,7 @@ def call(step, tools, project):
     if kind == "read":
         if name := has("Read"):
             return name, {"file_path": path}
-        if name := has("read_file"):
+        if name := has("read_file", "read_files"):
             return name, {"file_path": path}
         if name := has("read"):
             return name, {"filePath": path}
@@ -77,10 +77,10 @@ def call(step, tools, project):
     if kind == "run":
         if name := has("exec_command"):
             return name, {"cmd": what}
-        name = has("Bash", "bash", "run_shell_command", "shell")
+        name = has("Bash", "bash", "run_shell_command", "shell", "run_commands")
         return name, {"command": what, "description": "A step of the script"}
     old, new = what
-    if name := has("Edit"):
+    if name := has("Edit", "editor"):
         return name, {"file_path": path, "old_string": old, "new_string": new}
     if name := has("replace"):
         return name, {"file_path": path, "old_string": old, "new_string": new, "instruction": "Edit a line"}
@@ -89,6 +89,25 @@ def call(step, tools, project):
             return name, {"path": path, "old_str": old, "new_str": new}
         return name, {"filePath": path, "oldString": old, "newString": new}
     return "apply_patch", PATCH if old == OLD else BAD_PATCH
+
+
+SAME = [("file_path", "filePath", "path"), ("old_string", "oldString", "old_str", "old_text"), ("new_string", "newString", "new_str", "new_text")]
+
+
+def fitted(used, schemas):
+    """A call with the names of its parameters as the agent's schema has them."""
+    name, given = used
+    known = schemas.get(name) or {}
+    if not isinstance(given, dict) or not known:
+        return used
+    if "edits" in known and "oldString" in given:
+        return name, {"path": given["filePath"], "edits": [{"oldText": given["oldString"], "newText": given["newString"]}]}
+    if "files" in known:
+        return name, {"files": [{"path": given["file_path"]}]}
+    if "commands" in known:
+        return name, {"commands": [given["command"]]}
+    spelled = lambda key: next((other for names in SAME if key in names for other in names if other in known), key)
+    return name, {spelled(key): value for key, value in given.items() if spelled(key) in known}
 
 
 def texts(value):
@@ -219,7 +238,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def chat(self, body):
         messages = [(m["role"], texts(m.get("content")), m["role"] == "tool") for m in body["messages"]]
-        text, used = self.step(messages, [(tool.get("function") or {}).get("name") for tool in body.get("tools") or []])
+        offered = [tool.get("function") or {} for tool in body.get("tools") or []]
+        schemas = {one.get("name"): (one.get("parameters") or {}).get("properties") or {} for one in offered}
+        text, used = self.step(messages, list(schemas))
+        used = used and fitted(used, schemas)
         base = {"id": f"chatcmpl-{time.time_ns()}", "object": "chat.completion.chunk", "created": int(time.time()), "model": body.get("model")}
         usage = {"prompt_tokens": 150, "completion_tokens": 10, "total_tokens": 160, "prompt_tokens_details": {"cached_tokens": 50}}
         calls = [] if used is None else [{"index": 0, "id": f"call_{time.time_ns()}", "type": "function", "function": {"name": used[0], "arguments": json.dumps(used[1])}}]

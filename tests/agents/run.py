@@ -35,7 +35,13 @@ VERSIONS = {
     "gemini": ("@google/gemini-cli", "0.61.0", "gemini"),
     "copilot-cli": ("@github/copilot", "1.0.102", "copilot"),
     "opencode": ("opencode-ai", "1.18.33", "opencode"),
+    "qwen-code": ("@qwen-code/qwen-code", "0.24.4", "qwen"),
+    "pi": ("@earendil-works/pi-coding-agent", "0.74.2", "pi"),
+    "kimi-code": ("@moonshot-ai/kimi-code", "2.1.0", "kimi"),
+    "cline": ("cline", "3.0.65", "cline"),
 }
+# What an agent does not tell its hooks, so that only an import finds it. Cline takes context with a call's result only.
+LACKS = {"cline": {"tokens", "the prompt, once", "what an import finds", "the context in the next session's request"}}
 FIRST = "Make the greeting friendlier. Always use f-strings, never concatenate strings."
 SECOND = "How do we format strings here?"
 THIRD = "Add a farewell like the greeting."
@@ -65,7 +71,8 @@ class Agent:
             "gemini": {"GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_TELEMETRY_ENABLED": "false"},
             "copilot-cli": {"COPILOT_PROVIDER_BASE_URL": f"{url}/v1", "COPILOT_PROVIDER_TYPE": "openai", "COPILOT_PROVIDER_API_KEY": "dummy", "COPILOT_PROVIDER_WIRE_API": "completions", "COPILOT_MODEL": "claude-sonnet-4.5", "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false"},
             "opencode": {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "npm_config_fetch_retries": "0"},
-        }[self.name]
+            "qwen-code": {"OPENAI_API_KEY": "dummy", "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "scripted"},
+        }.get(self.name, {})
         return {**base, **own}
 
     def configure(self, port):
@@ -80,6 +87,23 @@ class Agent:
             provider = {"npm": "@ai-sdk/openai-compatible", "name": "Loop", "options": {"baseURL": f"http://127.0.0.1:{port}/v1", "apiKey": "x"}, "models": {"scripted": model_}}
             write(".config/opencode/opencode.json", json.dumps({"model": "loop/scripted", "small_model": "loop/scripted", "autoupdate": False, "share": "disabled", "provider": {"loop": provider}}))
 
+        if self.name == "qwen-code" and not (self.home / ".qwen/settings.json").exists():
+            write(".qwen/settings.json", json.dumps({"security": {"auth": {"selectedType": "openai"}}, "privacy": {"usageStatisticsEnabled": False}}))
+        if self.name == "pi":
+            model_ = {"id": "scripted", "name": "Scripted", "contextWindow": 200000, "maxTokens": 8000}
+            provider = {"baseUrl": f"http://127.0.0.1:{port}/v1", "api": "openai-completions", "apiKey": "dummy", "models": [model_]}
+            write(".pi/agent/models.json", json.dumps({"providers": {"loop": provider}}))
+        if self.name == "kimi-code":
+            own = self.home / ".kimi-code/config.toml"
+            text = own.read_text() if own.exists() else ""
+            settings = f'default_model = "loop/scripted"\n[providers.loop]\ntype = "openai"\nbase_url = "http://127.0.0.1:{port}/v1"\napi_key = "dummy"\n[models."loop/scripted"]\nprovider = "loop"\nmodel = "scripted"\nmax_context_size = 200000\n'
+            if "loop" not in text:
+                write(".kimi-code/config.toml", settings + "\n" + text)
+        if self.name == "cline":
+            program = str(self.bin / "cline")
+            login = [program, "auth", "-p", "openai-compatible", "-b", f"http://127.0.0.1:{port}/v1", "-k", "dummy", "-m", "scripted"]
+            subprocess.run(login, cwd=self.project, env=self.environment(port), capture_output=True, timeout=120, check=False)
+
     def command(self, prompt):
         return {
             "claude-code": ["claude", "-p", prompt, "--allowedTools", "Bash Read Write Edit"],
@@ -87,6 +111,10 @@ class Agent:
             "gemini": ["gemini", "-p", prompt, "--yolo"],
             "copilot-cli": ["copilot", "-p", prompt, "--allow-all-tools"],
             "opencode": ["opencode", "run", "--title", "loop", prompt],
+            "qwen-code": ["qwen", "-p", prompt, "--yolo"],
+            "pi": ["pi", "--provider", "loop", "--model", "scripted", "-p", prompt],
+            "kimi-code": ["kimi", "-p", prompt],
+            "cline": ["cline", "--auto-approve", "true", prompt],
         }[self.name]
 
     def ask(self, prompt, server):
@@ -161,7 +189,8 @@ def one(name, version, keep):
     agent.nmem("install", name)
     agent.ask(FIRST, server)
     missing = []
-    check = lambda what, holds: None if holds else missing.append(what)
+    lacks = LACKS.get(name, set())
+    check = lambda what, holds: None if holds or what.split(":")[0] in lacks else missing.append(what)
     # Whether a unit is finished depends on time: the newest one has the work.
     units = agent.lines("units")
     tools = agent.lines("search", "--kind", "tool", "--limit", "0")
