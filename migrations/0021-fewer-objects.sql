@@ -2,11 +2,13 @@
 ALTER TABLE steps ADD COLUMN boundary TEXT;
 UPDATE steps SET boundary = (
   SELECT json_object('reason', reason, 'score', score, 'signals', json(signals), 'at_prompt', at_prompt, 'active', active, 'history', json(history))
-  FROM boundaries WHERE step_id = steps.id);
+  FROM boundaries WHERE step_id = steps.id)
+WHERE id IN (SELECT step_id FROM boundaries);
 DROP TABLE boundaries;
 ALTER TABLE memories ADD COLUMN concepts TEXT;
 UPDATE memories SET concepts = (
-  SELECT nullif(json_group_array(concept), '[]') FROM (SELECT concept FROM memory_concepts WHERE memory_id = memories.id ORDER BY concept));
+  SELECT json_group_array(concept) FROM (SELECT concept FROM memory_concepts WHERE memory_id = memories.id ORDER BY concept))
+WHERE id IN (SELECT memory_id FROM memory_concepts);
 DROP TABLE memory_concepts;
 DROP TABLE drained;
 DROP VIEW work_unit_files;
