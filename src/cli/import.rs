@@ -32,6 +32,10 @@ pub struct ImportArguments {
     /// Only sessions of this agent
     #[arg(long, value_name = "NAME", value_parser = agent)]
     agent: Option<Platform>,
+    /// The agent of files whose format is not recognised: an agent's name, or `other` for messages with texts, calls and
+    /// results as Anthropic's API has them
+    #[arg(long = "as", value_name = "NAME", value_parser = agent, requires = "paths")]
+    of_agent: Option<Platform>,
     /// Only files that changed after this time: 2026-11-01, 90d, yesterday
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
@@ -59,6 +63,9 @@ pub fn run(args: &ImportArguments) -> Result<()> {
     let config = config::load(&[])?;
     let known = import::imported(&config)?;
     let mut found = import::find(&args.paths, args.agent, config.home.as_deref(), &known, config.files.value.folder())?;
+    if let Some(agent) = args.of_agent {
+        found.read_unknown_as(agent);
+    }
     found.memories.retain(|file| since.is_none_or(|since| file.modified_at >= since));
     found.files.retain(|file| since.is_none_or(|since| file.modified_at >= since));
     if found.files.is_empty() && found.memories.is_empty() && found.unreadable.is_empty() && found.unchanged.is_empty() {
@@ -120,7 +127,7 @@ fn nothing(args: &ImportArguments, found: &Stores) -> Result<()> {
         (0, false) => format!("No sessions found in {}.", places.join(", ")),
         (0, true) => "No sessions found in these paths.".to_string(),
         (n, _) => format!(
-            "{} of no known format, such as {}. Nothing was imported.",
+            "{} of no known format, such as {}. Nothing was imported. `--as NAME` says whose they are.",
             count(n as i64, "file is", "files are"),
             found.unknown[0].display()
         ),

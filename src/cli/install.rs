@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// Install nmem's hooks into the settings of agents
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem install --found --dry-run\n         nmem install codex gemini\n         nmem install --model agent\n\nPlatforms: claude-code, codex, cursor, vscode, copilot-cli, gemini, opencode. Other hooks in the files are not changed. A\nbackup is kept next to each file; `nmem uninstall` restores it byte for byte."
+    after_help = "Example: nmem install --found --dry-run\n         nmem install codex gemini\n         nmem install --model agent\n\nPlatforms: claude-code, codex, cursor, vscode, copilot-cli, gemini, opencode, qwen-code, droid,\ngrok-build, kilo, pi, kimi-code, cline, mistral-vibe. Other hooks in the files are not changed. A\nbackup is kept next to each file; `nmem uninstall` restores it byte for byte."
 )]
 pub struct InstallArguments {
     /// Agents to install into

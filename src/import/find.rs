@@ -132,6 +132,14 @@ pub struct Stores {
     pub unknown_databases: Vec<PathBuf>,
 }
 
+impl Stores {
+    /// Takes the JSON Lines files of unknown formats for sessions of an agent.
+    pub fn read_unknown_as(&mut self, agent: Platform) {
+        let Some(format) = platforms::formats().find(|format| format.platform == agent && is_of_lines(format)) else { return };
+        self.files.extend(self.unknown.drain(..).filter_map(|path| FoundFile::new(format, path)));
+    }
+}
+
 /// Finds session files in `paths`, or in the agents' own folders if `paths` is empty. `known` holds the imported files.
 /// Documents and databases are not opened.
 ///

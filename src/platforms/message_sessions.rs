@@ -244,6 +244,14 @@ const DROID_MESSAGES: MessageFormat = MessageFormat {
     time: transcript_tail::time,
 };
 
+/// Adds the end of the turn to a message of the agent that has texts only.
+fn ended(mut parts: Vec<Part>) -> Vec<Part> {
+    if !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::Text(_))) {
+        parts.push(Part::TurnEnd);
+    }
+    parts
+}
+
 /// A block of Anthropic's messages.
 fn anthropic(role: &Value, block: &Value, id: &str) -> Option<Part> {
     Some(match (role.as_str()?, block["type"].as_str()?) {
@@ -268,6 +276,40 @@ fn responses(content: &Value) -> Vec<Value> {
         _ => vec![json!(text_of(content))],
     }
 }
+
+/// Any agent: lines with messages of Anthropic's blocks, which only a person can tell apart (`nmem import --as other`).
+pub const OTHER: PastFormat = PastFormat {
+    platform: Platform::Other,
+    cwd: |record| record["cwd"].as_str(),
+    reader: |options| Box::new(MessageReader::new(&OTHER_MESSAGES, options)),
+    ..PastFormat::LINES
+};
+
+const OTHER_MESSAGES: MessageFormat = MessageFormat {
+    platform: Platform::Other,
+    identify: |record, session| {
+        if let Some(id) = owned(field(record, &["sessionId", "session_id"])) {
+            session.id = id;
+        }
+        session.cwd = owned(&record["cwd"]).or(session.cwd.take());
+    },
+    parts: |record| {
+        let message = if record["message"].is_object() { &record["message"] } else { record };
+        let id = text(field(record, &["uuid", "id"]));
+        let (role, content) = (&message["role"], &message["content"]);
+        match (role.as_str(), content.as_str()) {
+            (Some("user"), Some(said)) => vec![Part::Prompt { id, text: said.to_string() }],
+            (Some("assistant"), Some(said)) => vec![Part::Text(said.to_string()), Part::TurnEnd],
+            _ => ended(blocks(content).filter_map(|block| anthropic(role, block, &id)).collect()),
+        }
+    },
+    time: |record| {
+        let at = field(record, &["timestamp", "created_at", "time", "ts"]);
+        // Seconds, or milliseconds.
+        let number = millis(at).map(|at| if at < 100_000_000_000 { at * 1000 } else { at });
+        number.or_else(|| transcript_tail::time(&json!({"timestamp": at})))
+    },
+};
 
 /// Qwen Code: lines with Gemini's parts.
 pub const QWEN: PastFormat = PastFormat {
@@ -305,11 +347,8 @@ const QWEN_MESSAGES: MessageFormat = MessageFormat {
                     }
                 };
                 let names = ["promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount", ""];
-                let said: Vec<Part> = parts.filter_map(part).collect();
-                // A message without a call ends the turn.
-                let ends = said.iter().all(|part| matches!(part, Part::Text(_))) && !said.is_empty();
                 let tokens = counted_with_cache(&record["usageMetadata"], names);
-                tokens.into_iter().chain(said).chain(ends.then_some(Part::TurnEnd)).collect()
+                tokens.into_iter().chain(ended(parts.filter_map(part).collect())).collect()
             }
             Some("tool_result") => {
                 let part = |part: &Value| {

@@ -321,6 +321,7 @@ pub const PI: OtherHost = OtherHost {
 /// Any other agent whose session files lie in a folder of its own.
 pub const OTHER: OtherHost = OtherHost {
     recognises: |payload| is_in_other_folder(&transcript(payload)),
+    past: &[message_sessions::OTHER],
     takes: &[InjectionPoint::Start, InjectionPoint::Compaction],
     ..HOST
 };

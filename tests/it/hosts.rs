@@ -123,3 +123,23 @@ fn the_next_session_is_given_what_the_first_one_decided_where_its_agent_takes_it
         assert!(told.iter().any(|answer| answer.contains(mark)), "{agent}: {answers:?}");
     }
 }
+
+#[test]
+fn a_file_of_no_known_format_is_read_as_the_agent_that_a_person_names() {
+    let world = world_after_captures();
+    let lines = [
+        r#"{"role":"user","content":"Make the greeting friendlier","created_at":1795615711,"id":"m1","cwd":"PROJECT"}"#,
+        r#"{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"bash","input":{"command":"ls /nonexistent"}}],"created_at":1795615712}"#,
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","is_error":true,"content":"no\n\nCommand exited with code 2"}],"created_at":1795615713}"#,
+        r#"{"role":"assistant","content":"The greeting is friendlier now.","created_at":1795615714}"#,
+    ];
+    let path = world.folder.join("sessions/mine.jsonl");
+    world.write("sessions/mine.jsonl", &lines.join("\n").replace("PROJECT", &world.project().display().to_string()));
+    let path = path.display().to_string();
+    let refused = world.nmem(&["import", &path]).text();
+    assert!(refused.contains("of no known format") && refused.contains("--as NAME"), "{refused}");
+    let done = world.nmem(&["import", &path, "--as", "other"]);
+    assert_eq!(done.code, Some(0), "{}", done.text());
+    assert_eq!(of(&world, CALLS, "other"), "command|0|2");
+    assert_eq!(of(&world, SAID, "other"), format!("{PROMPT}e\n{CLOSING}").replace("friendlie\n", "friendli\n"));
+}

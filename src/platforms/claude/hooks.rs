@@ -41,7 +41,17 @@ const SETUP: Setup = Setup {
     permission: Permission::Listed {
         file: "settings.json",
         list: ["permissions", "allow"],
-        entries: &["Bash(nmem search:*)", "Bash(nmem show:*)", "Bash(nmem context:*)"],
+        entries: &[
+            "Bash(nmem search:*)",
+            "Bash(nmem show:*)",
+            "Bash(nmem context:*)",
+            // The reading tools of the MCP server.
+            "mcp__nmem__memory_search",
+            "mcp__nmem__memory_context",
+            "mcp__nmem__memory_show",
+            "mcp__nmem__memory_error",
+            "mcp__nmem__memory_how",
+        ],
     },
     mcp: McpServers::Json { user: ".claude.json", project: ".mcp.json", key: "mcpServers", form: McpForm::Stdio },
     instructions: "CLAUDE.md",
