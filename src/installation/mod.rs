@@ -57,7 +57,7 @@ impl InstallPlan {
 pub fn agents() -> Vec<(&'static dyn Adapter, &'static Setup)> {
     let mut agents: Vec<(&dyn Adapter, &Setup)> =
         ADAPTERS.iter().filter_map(|adapter| Some((*adapter, adapter.setup()?))).collect();
-    agents.sort_by_key(|(adapter, setup)| (!is_on_machine(*adapter, setup), adapter.platform()));
+    agents.sort_by_cached_key(|(adapter, setup)| (!is_on_machine(*adapter, setup), adapter.platform()));
     agents
 }
 
