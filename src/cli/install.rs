@@ -302,7 +302,7 @@ fn chosen(args: &InstallArguments) -> Result<Vec<Agent>> {
 
 /// Returns a report of the installation and of the remaining steps.
 fn report(adapter: &dyn Adapter, setup: &Setup, plan: &InstallPlan, args: &InstallArguments, scope: &Scope) -> String {
-    let what = if setup.hooks.is_empty() { "a plugin".to_string() } else { format!("{} events", setup.hooks.len()) };
+    let what = setup.hooks_text();
     let file = plan.changes[0].file.display();
     let mut lines = vec![format!("nmem is installed for {}: {what} in {file}", adapter.platform().name())];
     lines

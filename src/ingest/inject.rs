@@ -102,7 +102,7 @@ fn with_first_prompt(run: &Run, store: &mut Store, event: &Event) -> Result<Opti
     if !is_first || store.has_received_start(event.platform, &event.session)? {
         return Ok(None);
     }
-    Ok(start_block(run, store, event, StartSource::Startup).ok().filter(|answer| answer.context.is_some()))
+    Ok(Some(start_block(run, store, event, StartSource::Startup)?).filter(|answer| answer.context.is_some()))
 }
 
 /// Answers the first tool use of a session with the context of its start, for agents that drop it at the start itself.

@@ -1,4 +1,4 @@
-//! Calls of agents without a room of their own: one table of tools, and the forms of responses.
+//! Calls of agents that `other_hosts` describes: one table of tools, and the forms of responses.
 
 use super::gemini;
 use super::past::text_of;

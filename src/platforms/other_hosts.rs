@@ -1,4 +1,4 @@
-//! Programs without a room of their own: those that use the RAD protocol, and agents whose hooks are like Claude Code's. An
+//! Programs without a folder of their own here: those that use the RAD protocol, and agents whose hooks are like Claude Code's. An
 //! agent is one description: its names for events, where its hooks are installed, when it takes context.
 
 use super::adapter::{Adapter, HookAnswer, Moment, Support, envelope, event_of};

@@ -429,6 +429,17 @@ pub struct Setup {
     pub afterwards: &'static [&'static str],
 }
 
+impl Setup {
+    /// The number of hooks, as people read it. Without hooks in a settings file, one file is a plugin, more are scripts.
+    pub fn hooks_text(&self) -> String {
+        match (self.hooks.len(), self.files.len()) {
+            (0, files @ 2..) => format!("{files} scripts"),
+            (0, _) => "a plugin".to_string(),
+            (hooks, _) => format!("{hooks} events"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,7 +24,7 @@ fn cell(moment: Moment) -> String {
 fn moments() -> String {
     let row = |adapter: &dyn Adapter| {
         let (support, setup) = (adapter.support(), adapter.setup().unwrap());
-        let hooks = if setup.hooks.is_empty() { "a plugin".to_string() } else { format!("{} events", setup.hooks.len()) };
+        let hooks = setup.hooks_text();
         let cells = [support.start, support.prompt, support.edit, support.subagent, support.compaction].map(cell);
         format!("| {} | {hooks} | {} |\n", adapter.platform().title(), cells.join(" | "))
     };

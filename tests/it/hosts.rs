@@ -115,12 +115,18 @@ fn hooks_of_each_agent_record_the_same_work() {
 
 #[test]
 fn the_next_session_is_given_what_the_first_one_decided_where_its_agent_takes_it() {
-    for (agent, mark) in [("qwen-code", "hookSpecificOutput"), ("grok-build", "hookSpecificOutput"), ("pi", "hookSpecificOutput")]
-    {
+    // Kimi Code takes the text itself.
+    let agents = [
+        ("qwen-code", "hookSpecificOutput"),
+        ("grok-build", "hookSpecificOutput"),
+        ("pi", "hookSpecificOutput"),
+        ("kimi-code", "nmem: record"),
+    ];
+    for (agent, mark) in agents {
         let world = world_after_captures();
         let answers = run_hooks(&world, agent, "");
-        let told: Vec<&String> = answers.iter().filter(|answer| answer.contains("f-strings")).collect();
-        assert!(told.iter().any(|answer| answer.contains(mark)), "{agent}: {answers:?}");
+        let is_given = answers.iter().any(|answer| answer.contains("f-strings") && answer.contains(mark));
+        assert!(is_given, "{agent}: {answers:?}");
     }
 }
 
