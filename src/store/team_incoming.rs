@@ -222,7 +222,7 @@ impl Tx<'_> {
 
     /// Marks a memory as superseded by the one with a uuid, if that one exists here, in the same project. If changes of
     /// two machines make memories supersede each other in a cycle, the one with the greatest uuid remains active, on
-    /// every machine; in a cycle through a private memory, that one.
+    /// every machine; in a cycle through a memory that is private from the team, that one.
     fn supersede_by_uuid(&self, id: i64, by: &str) -> Result<()> {
         let sql = "SELECT n.id FROM memories n JOIN memories m ON m.project_id = n.project_id WHERE n.uuid = ?2 AND m.id = ?1";
         let Some(new) = self.tx.prepare_cached(sql)?.query_row(params![id, by], |row| row.get::<_, i64>(0)).optional()? else {
@@ -241,9 +241,10 @@ impl Tx<'_> {
 
     /// Removes the successor from the memory of a cycle that remains active; `shared` still records that successor.
     fn open_circle(&self, circle: &[i64]) -> Result<()> {
-        // Others do not have a private memory, and so no cycle through it.
-        let sql = "SELECT m.id, m.uuid FROM memories m LEFT JOIN shared s ON s.uuid = m.uuid WHERE m.id IN (SELECT value FROM json_each(?1))
-                   ORDER BY coalesce(s.private, 0) DESC, m.uuid DESC LIMIT 1";
+        // Others do not have a private memory, and so no cycle through it. The machines of one person do.
+        let sql = "SELECT m.id, m.uuid FROM memories m LEFT JOIN shared s ON s.uuid = m.uuid LEFT JOIN projects p ON p.id = m.project_id
+                   WHERE m.id IN (SELECT value FROM json_each(?1))
+                   ORDER BY coalesce(s.private, 0) AND p.share IS NOT 'mine' DESC, m.uuid DESC LIMIT 1";
         let row = |row: &rusqlite::Row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
         let (holds, uuid) = self.tx.prepare_cached(sql)?.query_row([serde_json::to_string(circle)?], row)?;
         let sql = "UPDATE shared SET superseded_by = (SELECT n.uuid FROM memories m JOIN memories n ON n.id = m.superseded_by WHERE m.id = ?2) WHERE uuid = ?1";

@@ -276,6 +276,36 @@ mod tests {
         }
     }
 
+    /// One person's machines all have a private memory, but only one knows that it is private.
+    #[test]
+    fn a_cycle_through_a_private_memory_ends_alike_on_one_persons_machines() {
+        use Step::*;
+        let steps = [
+            (0, Create(14)),
+            (0, Create(223)),
+            (0, Edit(3, 217)),
+            (2, Supersede(4, 2)),
+            (0, Edit(5, 227)),
+            (0, Sync),
+            (1, Create(12)),
+            (0, Private(4)),
+            (1, Sync),
+            (2, Edit(5, 96)),
+            (2, Edit(5, 52)),
+            (0, Edit(0, 195)),
+            (1, Supersede(5, 2)),
+            (2, Pin(6)),
+            (2, Edit(1, 180)),
+            (1, Edit(6, 37)),
+            (2, Edit(5, 202)),
+            (2, Pin(3)),
+            (2, Create(148)),
+        ];
+        for _ in 0..30 {
+            in_the_end_all_are_alike(&steps, ["anna"; 3], Share::Mine).unwrap();
+        }
+    }
+
     /// A change that a hostile member sends about one of Anna's memories.
     #[derive(Clone, Debug)]
     struct Forged {
