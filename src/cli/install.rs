@@ -6,7 +6,7 @@ use crate::config::pauses::Switches;
 use crate::config::{self, SettingSource, environment};
 use crate::error::UserError;
 use crate::import;
-use crate::installation::{self, Extras, InstallPlan, Scope, SettingsChange};
+use crate::installation::{self, Extras, InstallPlan, MCP_CLIENTS, McpClient, Scope, SettingsChange};
 use crate::model::{Platform, Provider};
 use crate::platforms::adapter::Adapter;
 use crate::platforms::settings_file::{McpServers, Permission, Setup};
@@ -33,9 +33,9 @@ pub struct InstallArguments {
     /// Also let the agent run `nmem search`, `nmem show` and `nmem context` without a permission prompt
     #[arg(long)]
     allow_search: bool,
-    /// Also add nmem's tools as an MCP server
-    #[arg(long)]
-    mcp: bool,
+    /// Also add nmem's tools as an MCP server; with a name, to a program without hooks, such as zed
+    #[arg(long, value_name = "CLIENT", num_args = 0.., value_parser = target)]
+    mcp: Option<Vec<McpTarget>>,
     /// Also add a block about nmem to the project's AGENTS.md, CLAUDE.md or GEMINI.md (with --scope project)
     #[arg(long)]
     guidance: bool,
@@ -48,9 +48,9 @@ pub struct InstallArguments {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: nmem uninstall\n\nThe database stays; the command prints its path.")]
 pub struct UninstallArguments {
-    /// Agents to remove from [default: all]
-    #[arg(value_parser = installable, value_name = "PLATFORM")]
-    platforms: Vec<Platform>,
+    /// Agents, or clients of --mcp, to remove from [default: all]
+    #[arg(value_parser = target, value_name = "PLATFORM")]
+    targets: Vec<McpTarget>,
     #[command(flatten)]
     place: PlaceArguments,
 }
@@ -74,6 +74,30 @@ enum ScopeArgument {
     Project,
 }
 
+/// A program that takes an MCP server.
+#[derive(Clone, Copy, Debug)]
+enum McpTarget {
+    Agent(Platform),
+    Client(&'static McpClient),
+}
+
+impl McpTarget {
+    fn agent(&self) -> Option<Platform> {
+        if let McpTarget::Agent(platform) = self { Some(*platform) } else { None }
+    }
+
+    fn client(&self) -> Option<&'static McpClient> {
+        if let McpTarget::Client(client) = self { Some(client) } else { None }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            McpTarget::Agent(platform) => platform.name(),
+            McpTarget::Client(client) => client.name,
+        }
+    }
+}
+
 /// An agent's adapter, and the setup to install for it.
 type Agent = (&'static dyn Adapter, &'static Setup);
 
@@ -95,6 +119,15 @@ fn installable(name: &str) -> Result<Platform, String> {
     Platform::from_name(name).filter(|_| names.contains(&name)).ok_or_else(|| format!("one of: {}", names.join(", ")))
 }
 
+fn target(name: &str) -> Result<McpTarget, String> {
+    let client = MCP_CLIENTS.iter().find(|client| client.name == name);
+    let clients = || MCP_CLIENTS.iter().map(|client| client.name).collect::<Vec<_>>().join(", ");
+    match client {
+        Some(client) => Ok(McpTarget::Client(client)),
+        None => installable(name).map(McpTarget::Agent).map_err(|agents| format!("{agents}, {}", clients())),
+    }
+}
+
 fn provider(name: &str) -> Result<Provider, String> {
     let names = || Provider::all().map(|provider| provider.name()).collect::<Vec<_>>().join(", ");
     Provider::from_name(name).ok_or_else(|| format!("one of: {}", names()))
@@ -104,12 +137,19 @@ fn provider(name: &str) -> Result<Provider, String> {
 pub fn install(args: &InstallArguments) -> Result<()> {
     if let Some(provider) = args.model {
         choose_model(provider, args.place.dry_run)?;
-        if args.platforms.is_empty() && !args.found {
+        if args.platforms.is_empty() && args.mcp.is_none() && !args.found {
+            return Ok(());
+        }
+    }
+    let scope = args.place.scope()?;
+    let clients: Vec<&McpClient> = args.mcp.iter().flatten().filter_map(McpTarget::client).collect();
+    if !clients.is_empty() {
+        install_clients(&clients, &scope, args.place.dry_run)?;
+        if args.agents().is_empty() && !args.found {
             return Ok(());
         }
     }
     let agents = chosen(args)?;
-    let scope = args.place.scope()?;
     if args.guidance && scope == Scope::User {
         return Err(UserError::usage("--guidance needs --scope project", "add --scope project").into());
     }
@@ -143,6 +183,38 @@ pub fn install(args: &InstallArguments) -> Result<()> {
         ask_once(&agents)?;
     }
     failed.last()
+}
+
+impl InstallArguments {
+    /// The agents that are named.
+    fn agents(&self) -> Vec<Platform> {
+        self.platforms.iter().copied().chain(self.mcp.iter().flatten().filter_map(McpTarget::agent)).collect()
+    }
+}
+
+/// Adds nmem's tools to clients that take MCP servers.
+fn install_clients(clients: &[&McpClient], scope: &Scope, dry_run: bool) -> Result<()> {
+    if *scope != Scope::User {
+        return Err(UserError::usage("--mcp CLIENT is for the user's settings", "leave out --scope project").into());
+    }
+    for client in clients {
+        let plan = installation::plan_client(client)?;
+        let file = plan.changes[0].file.display();
+        if dry_run {
+            output::print(&diffs(&plan))?;
+            continue;
+        }
+        if plan.changes_nothing() {
+            output::say(&format!("{} already has nmem's tools ({file})", client.name))?;
+            continue;
+        }
+        installation::install(&plan)?;
+        let backup = plan.changes[0].backup.as_ref().map(|backup| format!("Backup: {}", backup.display()));
+        let head = format!("{} has nmem's tools, by an MCP server in {file}. Restart it.", client.name);
+        let lines = [Some(head), backup, client.by_hand().map(String::from)];
+        output::say(&lines.into_iter().flatten().collect::<Vec<_>>().join("\n"))?;
+    }
+    Ok(())
 }
 
 /// Name of the setting that the choice of a model is kept in, and of the one for the agent's notes.
@@ -223,7 +295,8 @@ fn install_one((adapter, setup): Agent, args: &InstallArguments, scope: &Scope) 
     // If the user's settings have the hooks, a project needs only the instructions.
     let without_hooks = args.guidance && installation::is_installed(adapter, setup, &Scope::User)?;
     let asks_for_notes = args.guidance && config::load(&[]).is_ok_and(|config| config.agent_notes.value);
-    let extras = Extras { search: args.allow_search, guidance: args.guidance, mcp: args.mcp, without_hooks, asks_for_notes };
+    let extras =
+        Extras { search: args.allow_search, guidance: args.guidance, mcp: args.mcp.is_some(), without_hooks, asks_for_notes };
     let plan = installation::plan_install(adapter, setup, scope, extras)?;
     if plan.changes_nothing() {
         let (name, file) = (adapter.platform().name(), plan.changes[0].file.display());
@@ -273,7 +346,7 @@ fn by_hand(setup: &Setup, args: &InstallArguments, scope: &Scope) -> Vec<&'stati
     if let (Permission::ByHand(how), true) = (setup.permission, args.allow_search) {
         left.push(how);
     }
-    if args.mcp && *scope == Scope::User && matches!(setup.mcp, McpServers::Json { user: "", .. }) {
+    if args.mcp.is_some() && *scope == Scope::User && matches!(setup.mcp, McpServers::Json { user: "", .. }) {
         left.push(r#"Add the MCP server yourself: code --add-mcp '{"name":"nmem","command":"nmem","args":["mcp"]}'"#);
     }
     left
@@ -289,13 +362,13 @@ fn chosen(args: &InstallArguments) -> Result<Vec<Agent>> {
             return Err(UserError::new("no agent was found on this machine", "name one: nmem install claude-code").into());
         }
         output::say(&format!("On this machine: {names}"))?;
-    } else if args.platforms.is_empty() {
+    } else if args.agents().is_empty() {
         let hint =
             if names.is_empty() { "for example: nmem install claude-code".into() } else { format!("on this machine: {names}") };
         return Err(UserError::usage("name the agents to install into, or give --found", hint).into());
     }
     let is_wanted = |(adapter, setup): &Agent| {
-        args.platforms.contains(&adapter.platform()) || args.found && installation::is_on_machine(*adapter, setup)
+        args.agents().contains(&adapter.platform()) || args.found && installation::is_on_machine(*adapter, setup)
     };
     Ok(agents.iter().filter(|agent| is_wanted(agent)).copied().collect())
 }
@@ -324,11 +397,18 @@ fn report(adapter: &dyn Adapter, setup: &Setup, plan: &InstallPlan, args: &Insta
     lines.join("\n")
 }
 
+impl UninstallArguments {
+    /// Returns true if the program is one of those to remove nmem from.
+    fn has(&self, name: &str) -> bool {
+        self.targets.is_empty() || self.targets.iter().any(|target| target.name() == name)
+    }
+}
+
 /// Removes the hooks.
 pub fn uninstall(args: &UninstallArguments) -> Result<()> {
     let scope = args.place.scope()?;
     let agents = installation::agents().into_iter();
-    let is_chosen = |(adapter, _): &Agent| args.platforms.is_empty() || args.platforms.contains(&adapter.platform());
+    let is_chosen = |(adapter, _): &Agent| args.has(adapter.platform().name());
     let (agents, rest): (Vec<Agent>, Vec<Agent>) = agents.partition(is_chosen);
     let is_left = |(adapter, setup): &Agent| installation::is_installed(*adapter, setup, &scope).unwrap_or(true);
     let others: Vec<Agent> = rest.into_iter().filter(is_left).collect();
@@ -345,7 +425,16 @@ pub fn uninstall(args: &UninstallArguments) -> Result<()> {
             }
         }
     }
-    if scope == Scope::User && failed.0.is_none() && args.platforms.is_empty() && !args.place.dry_run && !noted.is_empty() {
+    for client in MCP_CLIENTS.iter().filter(|client| scope == Scope::User && args.has(client.name)) {
+        let plan = installation::plan_client_removal(client)?;
+        let Some(change) = plan.changes.first() else { continue };
+        match args.place.dry_run {
+            true => output::print(&diffs(&plan))?,
+            false => installation::uninstall(&plan)?,
+        }
+        removed.push(format!("{} ({})", client.name, change.file.display()));
+    }
+    if scope == Scope::User && failed.0.is_none() && args.targets.is_empty() && !args.place.dry_run && !noted.is_empty() {
         note_folder(Vec::clear)?;
     }
     if scope == Scope::User && !args.place.dry_run {
@@ -356,7 +445,7 @@ pub fn uninstall(args: &UninstallArguments) -> Result<()> {
         }
     }
     if removed.is_empty() && failed.0.is_none() {
-        let names = args.platforms.iter().map(|platform| platform.name()).collect::<Vec<_>>().join(", ");
+        let names = args.targets.iter().map(McpTarget::name).collect::<Vec<_>>().join(", ");
         let whom = if names.is_empty() { "any agent" } else { &names };
         let other = match scope {
             Scope::User | Scope::Account(_) => "`nmem uninstall --scope project` checks the current project's settings",

@@ -269,13 +269,13 @@ pub fn vs_code_folders(home: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// The folder in which graphical programs keep their settings.
-fn desktop_settings(home: Option<&Path>) -> Option<PathBuf> {
+pub fn desktop_settings(home: Option<&Path>) -> Option<PathBuf> {
     if cfg!(target_os = "macos") {
         Some(home?.join("Library/Application Support"))
     } else if cfg!(windows) {
         env("APPDATA").map(PathBuf::from).or_else(|| Some(home?.join("AppData/Roaming")))
     } else {
-        env("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".config")))
+        terminal_settings(home)
     }
 }
 
@@ -303,10 +303,19 @@ pub fn opencode_database(home: Option<&Path>) -> Option<PathBuf> {
     Some(opencode_data_folder(home).unwrap_or_default().join(named)).filter(|path| path.is_absolute())
 }
 
+/// The folder in which programs of a terminal keep settings: `~/.config`.
+fn terminal_settings(home: Option<&Path>) -> Option<PathBuf> {
+    env("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".config")))
+}
+
 /// OpenCode's folder for settings.
 pub fn opencode_folder(home: Option<&Path>) -> Option<PathBuf> {
-    let settings = env("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".config")));
-    settings.map(|settings| settings.join("opencode"))
+    terminal_settings(home).map(|settings| settings.join("opencode"))
+}
+
+/// The folder in which most programs keep settings: `~/.config`, also on a Mac; on Windows `%APPDATA%`.
+pub fn user_settings(home: Option<&Path>) -> Option<PathBuf> {
+    if cfg!(windows) { desktop_settings(home) } else { terminal_settings(home) }
 }
 
 /// Claude Code's settings folder.

@@ -37,6 +37,8 @@ pub enum Edit {
     },
     /// An MCP server in a marked block of a TOML file.
     Table(String),
+    /// This program as an extension of Goose, in a YAML file.
+    Extension(String),
 }
 
 impl Edit {
@@ -68,6 +70,7 @@ impl Edit {
                 true => Err(taken()),
                 false => settings_file::add_server(text, key, server),
             },
+            Edit::Extension(program) => settings_file::add_extension(text, program),
             Edit::Table(table) => {
                 let is_foreign = settings_file::has_table(&without_block(text, TABLE))?;
                 if is_foreign {
@@ -92,6 +95,7 @@ impl Edit {
             Edit::Block(_) => Ok(without_block(text, BLOCK)),
             Edit::Server { key, .. } => settings_file::remove_server(text, key),
             Edit::Table(_) => Ok(without_block(text, TABLE)),
+            Edit::Extension(_) => Ok(settings_file::remove_extension(text)),
         }
     }
 
@@ -112,6 +116,11 @@ impl Edit {
                 let [_, inside, _] = parts(text, TABLE)?;
                 let is_ours = inside.trim_start().starts_with(&format!("[mcp_servers.{}]", settings_file::NAME));
                 is_ours.then(|| Edit::Table(inside.trim().to_string()))
+            }
+            Edit::Extension(_) => {
+                let entry = settings_file::extension(text)?;
+                let program = entry.lines().find_map(|line| line.trim().strip_prefix("cmd:"))?.trim().trim_matches(['"', '\'']);
+                is_this_program(program).then(|| Edit::Extension(program.to_string()))
             }
             // Another server of that name is not ours.
             Edit::Server { key, .. } => {

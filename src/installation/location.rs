@@ -1,4 +1,4 @@
-//! Targets of an installation: an agent's files, and the additions to each.
+//! Targets of an installation: an agent's files and the additions to each, and the clients that take MCP servers.
 
 use super::edit::{Edit, if_there, program_word};
 use crate::config::environment::{self, settings_folder};
@@ -7,7 +7,7 @@ use crate::error::UserError;
 use crate::files;
 use crate::model::Platform;
 use crate::platforms::adapter::Adapter;
-use crate::platforms::settings_file::{self, Hook, McpServers, OwnFile, Permission, Setup, Subscribed};
+use crate::platforms::settings_file::{self, Hook, McpForm, McpServers, OwnFile, Permission, Setup, Subscribed, server_of};
 use crate::project;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -125,6 +125,13 @@ impl AgentFiles {
         Ok(AgentFiles { base, edits })
     }
 
+    /// The file and the addition for a client that takes an MCP server.
+    pub fn of_client(client: &McpClient) -> Result<AgentFiles> {
+        let file = client.file().ok_or_else(|| UserError::new("the home folder is unknown", "set HOME"))?;
+        let base = file.parent().map(Path::to_path_buf).unwrap_or_default();
+        Ok(AgentFiles { base, edits: vec![(file, client.edit(&program(&Scope::User)?))] })
+    }
+
     /// Returns the files without duplicates.
     pub fn files(&self) -> Vec<&Path> {
         let mut files: Vec<&Path> = Vec::new();
@@ -214,4 +221,101 @@ fn program(scope: &Scope) -> Result<String> {
     let on_path = environment::path_folders().into_iter().filter(|f| f.is_absolute()).map(|f| f.join(FILE));
     let stable = on_path.into_iter().find(|p| files::canonical(p).is_ok_and(|p| p == real));
     Ok(stable.unwrap_or(exe).display().to_string())
+}
+
+/// A program that takes MCP servers and has no hooks that nmem uses, and the file in which it lists them.
+#[derive(Debug)]
+pub struct McpClient {
+    pub name: &'static str,
+    place: Place,
+    list: List,
+    /// It starts servers in the folder of the project.
+    starts_in_project: bool,
+}
+
+/// A path below a folder.
+#[derive(Debug)]
+enum Place {
+    Home(&'static str),
+    /// Below the folder for settings: `~/.config`, on Windows `%APPDATA%`.
+    Settings(&'static str),
+    /// Below the folder in which graphical programs keep their settings.
+    Desktop(&'static str),
+    /// Below the `User` folder of VS Code, or of a variant of it that has the extension.
+    VsCode(&'static str),
+}
+
+/// The form of the list of servers.
+#[derive(Debug)]
+enum List {
+    /// In an object of a JSON file, which may have comments.
+    Json { key: &'static str, form: McpForm },
+    /// Goose: `extensions` in a YAML file.
+    Yaml,
+}
+
+const PLAIN: List = List::Json { key: "mcpServers", form: McpForm::Plain };
+
+/// A client with a list as most have it.
+const fn client(name: &'static str, place: Place) -> McpClient {
+    McpClient { name, place, list: PLAIN, starts_in_project: true }
+}
+
+/// The clients, by name. Paths follow each program's documentation; none was run here.
+pub const MCP_CLIENTS: [McpClient; 17] = [
+    McpClient {
+        list: List::Json { key: "amp.mcpServers", form: McpForm::Plain },
+        ..client("amp", Place::Settings("amp/settings.json"))
+    },
+    client("antigravity", Place::Home(".gemini/config/mcp_config.json")),
+    client("auggie", Place::Home(".augment/settings.json")),
+    McpClient { starts_in_project: false, ..client("claude-desktop", Place::Desktop("Claude/claude_desktop_config.json")) },
+    client("cline-vscode", Place::VsCode("globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json")),
+    McpClient { list: List::Json { key: "mcp", form: McpForm::Stdio }, ..client("crush", Place::Settings("crush/crush.json")) },
+    client("forge", Place::Home(".forge/.mcp.json")),
+    McpClient { list: List::Yaml, ..client("goose", Place::Settings("goose/config.yaml")) },
+    client("iflow", Place::Home(".iflow/settings.json")),
+    client("junie", Place::Home(".junie/mcp/mcp.json")),
+    client("kilo-vscode", Place::VsCode("globalStorage/kilocode.kilo-code/settings/mcp_settings.json")),
+    client("kiro", Place::Home(".kiro/settings/mcp.json")),
+    McpClient { starts_in_project: false, ..client("lm-studio", Place::Home(".lmstudio/mcp.json")) },
+    client("roo", Place::VsCode("globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json")),
+    client("tabnine", Place::Home(".tabnine/agent/settings.json")),
+    client("windsurf", Place::Home(".codeium/windsurf/mcp_config.json")),
+    McpClient {
+        list: List::Json { key: "context_servers", form: McpForm::Plain },
+        ..client("zed", Place::Settings("zed/settings.json"))
+    },
+];
+
+impl McpClient {
+    /// The file with its servers; `None` if the home folder is unknown.
+    pub fn file(&self) -> Option<PathBuf> {
+        let home = environment::home()?;
+        Some(match self.place {
+            Place::Home(path) => home.join(path),
+            Place::Settings(path) => environment::user_settings(Some(&home))?.join(path),
+            Place::Desktop(path) => environment::desktop_settings(Some(&home))?.join(path),
+            Place::VsCode(path) => {
+                let users = environment::vs_code_folders(Some(&home));
+                let extension: PathBuf = Path::new(path).components().take(2).collect();
+                let with_it = users.iter().find(|user| user.join(&extension).is_dir());
+                with_it.or(users.first())?.join(path)
+            }
+        })
+    }
+
+    /// The server to add, for a program's path.
+    pub fn edit(&self, program: &str) -> Edit {
+        match self.list {
+            List::Json { key, form } => Edit::Server { key, server: server_of(form, program) },
+            List::Yaml => Edit::Extension(program.to_string()),
+        }
+    }
+
+    /// A step that only a person can do.
+    pub fn by_hand(&self) -> Option<&'static str> {
+        let says = "It starts servers outside of projects: add \"--project\", \"/path/to/project\" to `args`.";
+        (!self.starts_in_project).then_some(says)
+    }
 }

@@ -6,7 +6,7 @@ mod examine;
 mod location;
 
 pub use examine::{examine, plugins};
-pub use location::{Extras, Scope, accounts, is_on_machine, unusual_folder};
+pub use location::{Extras, MCP_CLIENTS, McpClient, Scope, accounts, is_on_machine, unusual_folder};
 
 use crate::error::UserError;
 use crate::platforms::ADAPTERS;
@@ -63,7 +63,15 @@ pub fn agents() -> Vec<(&'static dyn Adapter, &'static Setup)> {
 
 /// Plans to install the hooks.
 pub fn plan_install(adapter: &dyn Adapter, setup: &Setup, scope: &Scope, extras: Extras) -> Result<InstallPlan> {
-    let target = AgentFiles::new(adapter, setup, scope, extras)?;
+    plan_additions(AgentFiles::new(adapter, setup, scope, extras)?)
+}
+
+/// Plans to add nmem's tools to a client that takes MCP servers.
+pub fn plan_client(client: &McpClient) -> Result<InstallPlan> {
+    plan_additions(AgentFiles::of_client(client)?)
+}
+
+fn plan_additions(target: AgentFiles) -> Result<InstallPlan> {
     let mut changes = Vec::new();
     for file in target.files() {
         let before = read(file)?;
@@ -106,7 +114,15 @@ pub fn plan_uninstall(adapter: &dyn Adapter, setup: &Setup, scope: &Scope, other
     let is_shared = others.iter().any(|other| other.instructions == setup.instructions);
     let extras =
         Extras { search: true, guidance: is_project && !is_shared, mcp: true, without_hooks: false, asks_for_notes: false };
-    let target = AgentFiles::new(adapter, setup, scope, extras)?;
+    plan_removals(AgentFiles::new(adapter, setup, scope, extras)?)
+}
+
+/// Plans to remove nmem's tools from a client; without changes if there are none.
+pub fn plan_client_removal(client: &McpClient) -> Result<InstallPlan> {
+    plan_removals(AgentFiles::of_client(client)?)
+}
+
+fn plan_removals(target: AgentFiles) -> Result<InstallPlan> {
     let mut changes = Vec::new();
     for file in target.files() {
         // A file that does not name nmem is not ours, even if it is malformed.

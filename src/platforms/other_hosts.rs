@@ -164,6 +164,7 @@ pub const DROID: OtherHost = OtherHost {
         project: ".factory/hooks.json",
         hooks: &CALLS,
         arguments: " --platform droid",
+        mcp: McpServers::Json { user: "mcp.json", project: ".factory/mcp.json", key: "mcpServers", form: McpForm::Stdio },
         ..SETUP
     }),
     reports_prompts: false,
@@ -213,6 +214,7 @@ pub const KIMI: OtherHost = OtherHost {
         shape: Shape::Toml { named: false },
         hooks: &CALLS,
         arguments: " --platform kimi-code",
+        mcp: McpServers::Json { user: "mcp.json", project: ".kimi-code/mcp.json", key: "mcpServers", form: McpForm::Plain },
         ..SETUP
     }),
     tokens: "`nmem import`, from the session file",

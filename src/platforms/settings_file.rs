@@ -294,6 +294,76 @@ pub fn remove_server(text: &str, key: &str) -> Result<String, NotEditable> {
     Ok(root.to_string())
 }
 
+/// Goose's list of servers in a YAML file. It writes the file again itself, without comments, so nmem's entry is known by
+/// its name.
+const EXTENSIONS: &str = "extensions:";
+
+/// Adds nmem's entry below `extensions`, or replaces it.
+pub fn add_extension(text: &str, program: &str) -> Result<String, NotEditable> {
+    let is_other = |line: &str| line.starts_with("extensions") && line.split('#').next().unwrap_or(line).trim_end() != EXTENSIONS;
+    if text.lines().any(is_other) {
+        return Err(NotEditable("its `extensions` is not written as a block".into()));
+    }
+    if extension(text).is_some_and(|entry| !entry.contains("- mcp\n")) {
+        return Err(NotEditable(format!("it has an extension named {NAME}")));
+    }
+    let text = remove_extension(text);
+    let at = text.lines().position(|line| line.starts_with(EXTENSIONS));
+    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let next = at.and_then(|at| lines[at + 1..].iter().find(|line| !line.trim().is_empty() && !line.trim().starts_with('#')));
+    let own = next.map_or(0, |line| line.len() - line.trim_start().len());
+    let indent = " ".repeat(if own == 0 { 2 } else { own });
+    let fields = [
+        "enabled: true",
+        "type: stdio",
+        "name: nmem",
+        &format!("cmd: {}", Value::from(program)),
+        "args:",
+        "- mcp",
+        "timeout: 300",
+    ];
+    let fields: String = fields.iter().map(|field| format!("{indent}{indent}{field}\n")).collect();
+    let entry = format!("{indent}{NAME}:\n{fields}");
+    let ends = lines.last().is_none_or(|line| line.ends_with('\n'));
+    let with_key = format!("{}{EXTENSIONS}\n{entry}", if ends { "" } else { "\n" });
+    match at {
+        Some(at) if lines[at].ends_with('\n') => lines.insert(at + 1, &entry),
+        Some(_) => return Ok(format!("{text}\n{entry}")),
+        None => lines.push(&with_key),
+    }
+    Ok(lines.concat())
+}
+
+/// Returns nmem's entry below `extensions`.
+pub fn extension(text: &str) -> Option<String> {
+    let range = extension_lines(text)?;
+    Some(text.split_inclusive('\n').skip(range.start).take(range.len()).collect())
+}
+
+/// Removes nmem's entry, and the list if it has no other.
+pub fn remove_extension(text: &str) -> String {
+    let Some(range) = extension_lines(text) else { return text.to_string() };
+    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+    lines.drain(range.clone());
+    let is_last = lines.get(range.start).is_none_or(|line| !line.starts_with([' ', '-', '#']));
+    if is_last && lines[range.start - 1].trim_end() == EXTENSIONS {
+        lines.remove(range.start - 1);
+    }
+    lines.concat()
+}
+
+/// The numbers of the lines of nmem's entry, from 0.
+fn extension_lines(text: &str) -> Option<std::ops::Range<usize>> {
+    let lines: Vec<&str> = text.lines().collect();
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let list = lines.iter().position(|line| line.starts_with(EXTENSIONS))?;
+    let inside = |line: &&str| line.trim().is_empty() || line.starts_with([' ', '#']);
+    let end = lines[list + 1..].iter().position(|line| !inside(line)).map_or(lines.len(), |at| list + 1 + at);
+    let start = (list + 1..end).find(|at| lines[*at].trim_end() == format!("{}{NAME}:", &lines[*at][..indent(lines[*at])]))?;
+    let deeper = |at: &usize| !lines[*at].trim().is_empty() && indent(lines[*at]) > indent(lines[start]);
+    Some(start..(start + 1..end).take_while(deeper).last().map_or(start + 1, |last| last + 1))
+}
+
 fn input(value: &Value) -> CstInputValue {
     match value {
         Value::Object(members) => {
@@ -594,6 +664,24 @@ mod tests {
         assert_eq!(lenient(&remove_server(&alone, "mcp").unwrap()).unwrap(), json!({}));
         assert!(add_server("{\"mcp\": {}, \"mcp\": {}}", "mcp", &json!({})).is_err());
         assert!(add_server("{\"mcp\": 7}", "mcp", &json!({})).is_err() && add_server("[]", "mcp", &json!({})).is_err());
+    }
+
+    #[test]
+    fn an_extension_comes_and_goes_among_others() {
+        let first = "GOOSE_MODEL: m\nextensions:\n    developer:\n        enabled: true\n        type: builtin\nother: 1\n";
+        for text in ["", "GOOSE_MODEL: m\n", first, "extensions: # mine\n  a:\n    cmd: x\n\n\n# end\n", "a: 1\nextensions:\n"] {
+            let with = add_extension(text, "/bin/nmem").unwrap();
+            assert_eq!(add_extension(&with, "/bin/nmem").unwrap(), with, "twice is once");
+            let moved = add_extension(&with, "/opt/nmem").unwrap();
+            assert!(moved.contains("cmd: \"/opt/nmem\"") && !moved.contains("/bin/nmem"), "{moved}");
+            // A list that was there and empty is the only thing lost; the backup has it.
+            assert_eq!(remove_extension(&moved), text.trim_end_matches("extensions:\n"), "{with}");
+        }
+        let with = add_extension(first, "/bin/nmem").unwrap();
+        assert!(with.contains("extensions:\n    nmem:\n        enabled: true\n"), "{with}");
+        for text in ["extensions: {}\n", "extensions: [a]\n", "extensions:\n  nmem:\n    type: sse\n"] {
+            assert!(add_extension(text, "/bin/nmem").is_err(), "{text}");
+        }
     }
 
     #[test]

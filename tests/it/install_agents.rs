@@ -418,3 +418,61 @@ fn the_files_in_hooks_are_what_a_project_installation_writes() {
         world.nmem(&["uninstall", agent, "--scope", "project"]);
     }
 }
+
+/// Programs that take an MCP server, and the file with it on Linux.
+const CLIENTS: [(&str, &str); 17] = [
+    ("amp", ".config/amp/settings.json"),
+    ("antigravity", ".gemini/config/mcp_config.json"),
+    ("auggie", ".augment/settings.json"),
+    ("claude-desktop", ".config/Claude/claude_desktop_config.json"),
+    ("cline-vscode", ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+    ("crush", ".config/crush/crush.json"),
+    ("forge", ".forge/.mcp.json"),
+    ("goose", ".config/goose/config.yaml"),
+    ("iflow", ".iflow/settings.json"),
+    ("junie", ".junie/mcp/mcp.json"),
+    ("kilo-vscode", ".config/Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json"),
+    ("kiro", ".kiro/settings/mcp.json"),
+    ("lm-studio", ".lmstudio/mcp.json"),
+    ("roo", ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
+    ("tabnine", ".tabnine/agent/settings.json"),
+    ("windsurf", ".codeium/windsurf/mcp_config.json"),
+    ("zed", ".config/zed/settings.json"),
+];
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_client_without_hooks_gets_the_tools_and_gives_its_file_back() {
+    let world = World::new();
+    let docs = fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/mcp.md")).unwrap();
+    for (client, file) in CLIENTS {
+        let path = format!("home/{file}");
+        let is_yaml = file.ends_with("yaml");
+        let text = if is_yaml { "# mine\nGOOSE_MODEL: m\n" } else { "{\n  // mine\n  \"theme\": \"dark\"\n}\n" };
+        for before in [None, Some(text)] {
+            before.iter().for_each(|text| world.write(&path, text));
+            let said = world.nmem(&["install", "--mcp", client]);
+            assert_eq!(said.code, Some(0), "{client}: {}", said.text());
+            let with = world.read(&path);
+            assert!(with.contains("nmem") && with.contains("mcp"), "{client}: {with}");
+            assert!(world.nmem(&["install", "--mcp", client]).text().contains("already"), "{client}");
+            assert_eq!(world.read(&path), with, "{client}: twice is once");
+            assert!(world.nmem(&["uninstall", client]).text().contains(client));
+            assert_eq!(fs::read_to_string(world.folder.join(&path)).ok().as_deref(), before, "{client}");
+        }
+        assert!(docs.contains(&format!("`{client}`")) && docs.contains(&format!("~/{file}")), "docs/mcp.md lacks {client}");
+    }
+    let unknown = world.nmem(&["install", "--mcp", "zedd"]);
+    assert!(unknown.code == Some(2) && unknown.text().contains("zed"), "{}", unknown.text());
+    // A name of an agent after --mcp means the agent.
+    assert!(world.nmem(&["install", "--mcp", "cursor"]).text().contains("installed for cursor"));
+    assert!(world.read("home/.cursor/mcp.json").contains("nmem"));
+    assert_eq!(world.nmem(&["install", "--mcp", "zed", "--scope", "project"]).code, Some(2));
+    // Without a name, all programs lose nmem.
+    world.nmem(&["install", "--mcp", "zed", "goose"]);
+    assert!(world.nmem(&["uninstall"]).text().contains("goose"));
+    assert!(
+        !world.folder.join("home/.config/zed/settings.json").exists()
+            || !world.read("home/.config/zed/settings.json").contains("nmem")
+    );
+}
