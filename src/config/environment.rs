@@ -442,7 +442,7 @@ pub fn account_folders(usual: &str, home: &Path) -> Vec<PathBuf> {
 }
 
 /// Folders in the home folder in which agents keep both settings and sessions.
-const IN_HOME: [(Platform, &str); 7] = [
+const IN_HOME: [(Platform, &str); 8] = [
     (Platform::QwenCode, ".qwen"),
     (Platform::Droid, ".factory"),
     (Platform::GrokBuild, ".grok"),
@@ -450,6 +450,7 @@ const IN_HOME: [(Platform, &str); 7] = [
     (Platform::KimiCode, ".kimi-code"),
     (Platform::Cline, ".cline"),
     (Platform::MistralVibe, ".vibe"),
+    (Platform::Continue, ".continue"),
 ];
 
 fn in_home(platform: Platform, home: Option<&Path>) -> Option<PathBuf> {
@@ -467,7 +468,14 @@ pub fn session_folders(platform: Platform, home: Option<&Path>) -> Vec<PathBuf> 
         Platform::CopilotCli => copilot_folder(home).into_iter().collect(),
         Platform::Gemini => gemini_folder(home).into_iter().collect(),
         Platform::OpenCode => opencode_data_folder(home).into_iter().collect(),
-        Platform::Kilo => opencode_data_folder(home).map(|folder| folder.with_file_name("kilo")).into_iter().collect(),
+        Platform::Kilo | Platform::Goose | Platform::Amp => {
+            let own = opencode_data_folder(home).map(|folder| folder.with_file_name(platform.name()));
+            // Kilo is an extension of VS Code, too.
+            let users = if platform == Platform::Kilo { vs_code_folders(home) } else { Vec::new() };
+            own.into_iter().chain(users).collect()
+        }
+        Platform::Cline => in_home(platform, home).into_iter().chain(vs_code_folders(home)).collect(),
+        Platform::Roo => vs_code_folders(home),
         _ => in_home(platform, home).into_iter().collect(),
     }
 }

@@ -1,6 +1,5 @@
 //! Settings. Files: `setting` (a value with its source), `settings` (all of them) and `table` (a row for each: who may set it; the config file), `folders` (folder
-//! rules and `.nmem.toml`), `llm` (providers and their limits), `pauses` (switches and pauses of recording), `sharing`
-//! (the team), `environment` (variables, clock, folders of agents).
+//! rules and `.nmem.toml`), `llm` (providers and their limits), `pauses` (switches and pauses of recording), `environment` (variables, clock, folders of agents).
 
 pub mod environment;
 pub mod folders;
@@ -8,7 +7,6 @@ pub mod llm;
 pub mod pauses;
 mod setting;
 mod settings;
-pub mod sharing;
 pub mod table;
 
 pub use setting::{CONTEXT_BYTES_MAX, Inject, Setting, SettingSource};

@@ -7,8 +7,7 @@ use super::setting::{
     Setting, SettingSource, Wrong, boolean, context_bytes, inject, injected_bytes, language, rule_languages, share, strings,
     text, up_to,
 };
-use super::settings::Config;
-use super::sharing;
+use super::settings::{self, Config};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -85,8 +84,8 @@ pub const SETTINGS: &[SettingRow] = &[
     row!("embeddings.model", "name of the embedding model", FILE, embeddings.model, trimmed, |v| json!(v)),
     row!("embeddings.api_key_env", "environment variable with the key", FILE, embeddings.api_key_env, trimmed, |v| json!(v)),
     row!("agent_notes.ask", "ask the agent for `memo:` lines, and read them", FILE, agent_notes, boolean, |v| json!(v)),
-    row!("team.sync", "manual or session", FILE, team.when, sharing::sync_when, |v: &sharing::SyncWhen| json!(v.name())),
-    row!("team.name", "your name for the team", FILE, team.name, sharing::person, |v: &Option<String>| json!(v.as_deref().unwrap_or_default())),
+    row!("team.sync", "manual or session", FILE, team.when, settings::sync_when, |v: &settings::SyncWhen| json!(v.name())),
+    row!("team.name", "your name for the team", FILE, team.name, settings::person, |v: &Option<String>| json!(v.as_deref().unwrap_or_default())),
     SettingRow { name: "team.folder", doc: "the shared folder", who: FILE, get: |c| (json!(c.team.folder.value.as_deref().unwrap_or(Path::new(""))), &c.team.folder.source), set: team_folder },
     row!("retention.tool_uses_days", "days to keep tool uses; 0: forever", FILE, tool_uses_days, days, |v| json!(v)),
     row!("project", "the project's name", &[Who::Trusted], project, |key, value| text(key, value).map(Some), |v| json!(v)),

@@ -7,6 +7,7 @@ use crate::model::{Millis, Platform};
 use crate::platforms::claude::past;
 use crate::platforms::past::{PastFormat, PastPart, PastSource};
 use crate::platforms::{self, claude_mem, payload};
+use crate::project;
 use crate::store::imports::ImportedFile;
 use anyhow::Result;
 use ruzstd::decoding::StreamingDecoder;
@@ -154,6 +155,12 @@ pub fn find(paths: &[PathBuf], agent: Option<Platform>, home: Option<&Path>, kno
             walk(&folder, format.depth, &mut |path| add(path, Some(&format), false, &wanted, &mut found));
             found.places.push((format.platform, folder));
         }
+    }
+    let root = std::env::current_dir().ok().filter(|_| paths.is_empty());
+    let root = root.map(|folder| project::worktree_root(&folder, home).map_or(folder.clone(), Path::to_path_buf));
+    for format in platforms::formats().filter(|format| agent.is_none_or(|agent| agent == format.platform)) {
+        let file = root.as_ref().zip(format.in_project).map(|(root, file)| root.join(file));
+        found.containers.extend(file.filter(|file| file.is_file()).and_then(|file| FoundFile::new(format, file)));
     }
     let named = environment::opencode_database(home).filter(|path| paths.is_empty() && path.is_file());
     if let Some(path) = named.filter(|_| agent.is_none_or(|agent| agent == Platform::OpenCode)) {

@@ -484,6 +484,12 @@ Platform, default Custom {
     KimiCode = "kimi-code",
     Cline = "cline",
     MistralVibe = "mistral-vibe",
+    Aider = "aider",
+    Amp = "amp",
+    Continue = "continue",
+    Crush = "crush",
+    Goose = "goose",
+    Roo = "roo",
     /// Any other agent that runs Claude Code's hooks.
     Other = "other",
     /// Any other program, through the RAD protocol.
@@ -510,6 +516,12 @@ impl Platform {
             Platform::KimiCode => "Kimi Code",
             Platform::Cline => "Cline",
             Platform::MistralVibe => "Mistral Vibe",
+            Platform::Aider => "Aider",
+            Platform::Amp => "Amp",
+            Platform::Continue => "Continue",
+            Platform::Crush => "Crush",
+            Platform::Goose => "Goose",
+            Platform::Roo => "Roo",
             Platform::Other => "another agent",
             Platform::Custom => "another program",
         }

@@ -18,14 +18,22 @@ pub fn is_command(name: &str) -> bool {
         "run_terminal_command",
         "shell",
     ];
-    COMMANDS.contains(&name)
+    COMMANDS.contains(&name.strip_prefix("developer__").unwrap_or(name))
 }
 
 /// Converts a call of any agent to one or more Claude Code calls: names and inputs.
 pub fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
     let of = |names: &[&str]| field(input, names).clone();
-    let path = || of(&["file_path", "target_file", "filePath", "absolute_path", "path", "dir_path"]);
+    let path = || of(&["file_path", "target_file", "filePath", "absolute_path", "path", "dir_path", "filepath", "dirpath"]);
     let one = |like: &str, input: Value| vec![(like.to_string(), input)];
+    // Goose puts the extension's name before the tool's.
+    let name = name.strip_prefix("developer__").unwrap_or(name);
+    let name = match (name, input["command"].as_str()) {
+        ("text_editor", Some("view")) => "read",
+        ("text_editor", Some("write")) => "write",
+        ("text_editor", _) => "edit",
+        (name, _) => name,
+    };
     match name {
         // One call may run several commands.
         _ if is_command(name) && input["commands"].is_array() => {
@@ -43,11 +51,11 @@ pub fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
             let path = |file: &Value| if file["path"].is_string() { file["path"].clone() } else { file.clone() };
             files.map(|file| ("Read".to_string(), json!({"file_path": path(file)}))).collect()
         }
-        "Write" | "write" | "write_file" | "Create" | "create_file" | "WriteFile" => {
-            one("Write", json!({"file_path": path(), "content": of(&["content", "contents", "text"])}))
+        "Write" | "write" | "write_file" | "Create" | "create_file" | "WriteFile" | "write_to_file" => {
+            one("Write", json!({"file_path": path(), "content": of(&["content", "contents", "text", "file_text"])}))
         }
         // A list of changes to one file.
-        "edit" if input["edits"].is_array() => {
+        "edit" | "MultiEdit" | "multiedit" if input["edits"].is_array() => {
             let edits = input["edits"].as_array().into_iter().flatten();
             let edit = |edit: &Value| {
                 let (old, new) = (field(edit, &["oldText", "old_string"]), field(edit, &["newText", "new_string"]));
@@ -55,7 +63,8 @@ pub fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
             };
             edits.map(edit).collect()
         }
-        "Edit" | "edit" | "editor" | "replace" | "search_replace" | "StrReplaceFile" | "str_replace" | "MultiEdit" => {
+        "Edit" | "edit" | "editor" | "replace" | "search_replace" | "StrReplaceFile" | "str_replace" | "MultiEdit"
+        | "edit_file" | "replace_in_file" | "apply_diff" => {
             let old = of(&["old_string", "old_str", "oldText", "old_text", "oldString"]);
             let new = of(&["new_string", "new_str", "newText", "new_text", "newString"]);
             one("Edit", json!({"file_path": path(), "old_string": old, "new_string": new}))

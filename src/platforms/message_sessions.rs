@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// A part of a record.
 #[derive(Clone, Debug, PartialEq)]
-enum Part {
+pub enum Part {
     Prompt {
         id: String,
         text: String,
@@ -42,15 +42,14 @@ enum Part {
 }
 
 /// The records of an agent's sessions.
-struct MessageFormat {
-    platform: Platform,
+pub struct MessageFormat {
     /// Takes the session's id, folder and branch from a record that has them.
-    identify: fn(&Value, &mut PastSession),
-    parts: fn(&Value) -> Vec<Part>,
-    time: fn(&Value) -> Option<Millis>,
+    pub identify: fn(&Value, &mut PastSession),
+    pub parts: fn(&Value) -> Vec<Part>,
+    pub time: fn(&Value) -> Option<Millis>,
 }
 
-struct MessageReader {
+pub struct MessageReader {
     format: &'static MessageFormat,
     session: PastSession,
     /// Calls that wait for their results.
@@ -62,8 +61,8 @@ struct MessageReader {
 }
 
 impl MessageReader {
-    fn new(format: &'static MessageFormat, options: &PastOptions) -> MessageReader {
-        let session = PastSession::new(format.platform, options.path.display().to_string(), options);
+    pub fn new(platform: Platform, format: &'static MessageFormat, options: &PastOptions) -> MessageReader {
+        let session = PastSession::new(platform, options.path.display().to_string(), options);
         let (calls, closing, tokens) = Default::default();
         let mut reader = MessageReader { format, session, calls, closing, tokens, is_complete: false };
         options.first.iter().for_each(|first| (format.identify)(first, &mut reader.session));
@@ -185,7 +184,7 @@ fn millis(value: &Value) -> Option<Millis> {
 }
 
 /// The tokens of a request, under an agent's names for them.
-fn counted(usage: &Value, [input, output, cache_read, cache_write]: [&str; 4]) -> Option<Part> {
+pub fn counted(usage: &Value, [input, output, cache_read, cache_write]: [&str; 4]) -> Option<Part> {
     let of = |key: &str| usage[key].as_i64().unwrap_or(0).max(0);
     let tokens = Tokens { input: of(input), output: of(output), cache_read: of(cache_read), cache_write: of(cache_write) };
     Some(Part::Tokens(tokens)).filter(|_| tokens != Tokens::default())
@@ -218,12 +217,11 @@ pub const DROID: PastFormat = PastFormat {
     is_line: |record| record["type"] == "session_start" && record["id"].is_string() && record["hostId"].is_string(),
     cwd: |record| record["cwd"].as_str(),
     newest: |store, cwd| vec![store.join(dashed(cwd))],
-    reader: |options| Box::new(MessageReader::new(&DROID_MESSAGES, options)),
+    reader: |options| Box::new(MessageReader::new(Platform::Droid, &DROID_MESSAGES, options)),
     ..PastFormat::LINES
 };
 
 const DROID_MESSAGES: MessageFormat = MessageFormat {
-    platform: Platform::Droid,
     identify: |record, session| {
         if record["type"] == "session_start" && !session.has_started {
             session.id = text(&record["id"]);
@@ -281,35 +279,40 @@ fn responses(content: &Value) -> Vec<Value> {
 pub const OTHER: PastFormat = PastFormat {
     platform: Platform::Other,
     cwd: |record| record["cwd"].as_str(),
-    reader: |options| Box::new(MessageReader::new(&OTHER_MESSAGES, options)),
+    reader: |options| Box::new(MessageReader::new(Platform::Other, &OTHER_MESSAGES, options)),
     ..PastFormat::LINES
 };
 
 const OTHER_MESSAGES: MessageFormat = MessageFormat {
-    platform: Platform::Other,
     identify: |record, session| {
         if let Some(id) = owned(field(record, &["sessionId", "session_id"])) {
             session.id = id;
         }
         session.cwd = owned(&record["cwd"]).or(session.cwd.take());
     },
-    parts: |record| {
-        let message = if record["message"].is_object() { &record["message"] } else { record };
-        let id = text(field(record, &["uuid", "id"]));
-        let (role, content) = (&message["role"], &message["content"]);
-        match (role.as_str(), content.as_str()) {
-            (Some("user"), Some(said)) => vec![Part::Prompt { id, text: said.to_string() }],
-            (Some("assistant"), Some(said)) => vec![Part::Text(said.to_string()), Part::TurnEnd],
-            _ => ended(blocks(content).filter_map(|block| anthropic(role, block, &id)).collect()),
-        }
-    },
+    parts: message_parts,
     time: |record| {
         let at = field(record, &["timestamp", "created_at", "time", "ts"]);
-        // Seconds, or milliseconds.
-        let number = millis(at).map(|at| if at < 100_000_000_000 { at * 1000 } else { at });
-        number.or_else(|| transcript_tail::time(&json!({"timestamp": at})))
+        millis_of(at).or_else(|| transcript_tail::time(&json!({"timestamp": at})))
     },
 };
+
+/// The parts of a message with Anthropic's blocks, or with a text only.
+pub fn message_parts(record: &Value) -> Vec<Part> {
+    let message = if record["message"].is_object() { &record["message"] } else { record };
+    let id = text(field(record, &["uuid", "id"]));
+    let (role, content) = (&message["role"], &message["content"]);
+    match (role.as_str(), content.as_str()) {
+        (Some("user"), Some(said)) => vec![Part::Prompt { id, text: said.to_string() }],
+        (Some("assistant"), Some(said)) => vec![Part::Text(said.to_string()), Part::TurnEnd],
+        _ => ended(blocks(content).filter_map(|block| anthropic(role, block, &id)).collect()),
+    }
+}
+
+/// A time in seconds or milliseconds.
+pub fn millis_of(at: &Value) -> Option<Millis> {
+    millis(at).map(|at| if at < 100_000_000_000 { at * 1000 } else { at })
+}
 
 /// Qwen Code: lines with Gemini's parts.
 pub const QWEN: PastFormat = PastFormat {
@@ -318,12 +321,11 @@ pub const QWEN: PastFormat = PastFormat {
     is_line: |record| record["provenance"].is_string() && record["sessionId"].is_string() && record["uuid"].is_string(),
     cwd: |record| record["cwd"].as_str(),
     newest: |store, cwd| vec![store.join(dashed(cwd)).join("chats")],
-    reader: |options| Box::new(MessageReader::new(&QWEN_MESSAGES, options)),
+    reader: |options| Box::new(MessageReader::new(Platform::QwenCode, &QWEN_MESSAGES, options)),
     ..PastFormat::LINES
 };
 
 const QWEN_MESSAGES: MessageFormat = MessageFormat {
-    platform: Platform::QwenCode,
     identify: |record, session| {
         if let Some(id) = owned(&record["sessionId"]) {
             (session.id, session.cwd, session.branch) = (id, owned(&record["cwd"]), owned(&record["gitBranch"]));
@@ -372,12 +374,11 @@ pub const PI: PastFormat = PastFormat {
     is_line: |record| record["type"] == "session" && record["version"].is_number() && record["cwd"].is_string(),
     cwd: |record| record["cwd"].as_str(),
     newest: |store, cwd| vec![store.join(format!("-{}--", dashed(cwd)))],
-    reader: |options| Box::new(MessageReader::new(&PI_MESSAGES, options)),
+    reader: |options| Box::new(MessageReader::new(Platform::Pi, &PI_MESSAGES, options)),
     ..PastFormat::LINES
 };
 
 const PI_MESSAGES: MessageFormat = MessageFormat {
-    platform: Platform::Pi,
     identify: |record, session| {
         if record["type"] == "session" {
             (session.id, session.cwd) = (text(&record["id"]), owned(&record["cwd"]));
@@ -425,7 +426,7 @@ pub const KIMI: PastFormat = PastFormat {
         (own != path).then_some(own)
     },
     reader: |options| {
-        let mut reader = MessageReader::new(&KIMI_MESSAGES, options);
+        let mut reader = MessageReader::new(Platform::KimiCode, &KIMI_MESSAGES, options);
         let name = |up: usize| options.path.ancestors().nth(up)?.file_name()?.to_str().map(String::from);
         reader.session.agent = name(1).filter(|agent| agent != "main");
         reader.session.id = name(3).unwrap_or(reader.session.id);
@@ -435,7 +436,6 @@ pub const KIMI: PastFormat = PastFormat {
 };
 
 const KIMI_MESSAGES: MessageFormat = MessageFormat {
-    platform: Platform::KimiCode,
     identify: |record, session| {
         if let Some(cwd) = owned(&record["environmentDisclosure"]["cwd"]) {
             session.cwd = Some(cwd);
@@ -479,12 +479,11 @@ pub const GROK: PastFormat = PastFormat {
     },
     // The folder of a project has its encoded path as its name.
     folder: |path| decoded(path.ancestors().nth(2)?.file_name()?.to_str()?),
-    reader: |options| Box::new(MessageReader::new(&GROK_MESSAGES, options)),
+    reader: |options| Box::new(MessageReader::new(Platform::GrokBuild, &GROK_MESSAGES, options)),
     ..PastFormat::LINES
 };
 
 const GROK_MESSAGES: MessageFormat = MessageFormat {
-    platform: Platform::GrokBuild,
     identify: |record, session| {
         if let Some(id) = owned(&record["params"]["sessionId"]) {
             session.id = id;
@@ -551,7 +550,7 @@ pub const CLINE: PastFormat = PastFormat {
         records: cline_records,
     }),
     folder: |path| owned(&cline_session(path)?["cwd"]),
-    reader: |options| Box::new(MessageReader::new(&CLINE_MESSAGES, options)),
+    reader: |options| Box::new(MessageReader::new(Platform::Cline, &CLINE_MESSAGES, options)),
     ..PastFormat::LINES
 };
 
@@ -571,7 +570,6 @@ fn cline_records(path: &Path) -> Result<Vec<Value>> {
 }
 
 const CLINE_MESSAGES: MessageFormat = MessageFormat {
-    platform: Platform::Cline,
     identify: |record, session| {
         if let Some(id) = owned(&record["sessionId"]) {
             (session.id, session.cwd, session.branch) = (id, owned(&record["cwd"]), owned(&record["branch"]));
@@ -622,7 +620,7 @@ mod tests {
             json!({"type": "agent_turn_outcome", "turnId": "m1", "reason": "completed"}),
         ];
         let options = PastOptions { path: "/home/dev/.factory/sessions/-p/s.jsonl".into(), ..PastOptions::default() };
-        let (mut reader, mut found) = (MessageReader::new(&DROID_MESSAGES, &options), Found::default());
+        let (mut reader, mut found) = (MessageReader::new(Platform::Droid, &DROID_MESSAGES, &options), Found::default());
         lines.into_iter().enumerate().for_each(|(at, line)| reader.line(line, at as u64, &mut found));
         reader.end(7, true, &mut found);
         let kinds: Vec<String> = found

@@ -1,7 +1,7 @@
 //! Agents. Each has a folder with its hooks and its past sessions; agents' field names occur nowhere else. Files:
 //! `adapter` (the trait, the answers of hooks), `other_hosts`
 //! (agents with hooks like Claude Code's, custom agents), `host_calls` (their tools), `message_sessions` (their past
-//! sessions), `payload` (a hook's stdin) and `json_repair`,
+//! sessions), `read_only` (agents of which nmem only reads past sessions), `payload` (a hook's stdin) and `json_repair`,
 //! `speaker` (the person's words: prompts, and answers to questions),
 //! `translated` (calls of other agents as Claude Code's), `transcript_tail`, `past` (readers of past sessions),
 //! `settings_file` (hooks and MCP servers in settings), `claude_mem` (its database); `claude`, `codex`, `copilot`,
@@ -29,6 +29,7 @@ mod opencode;
 mod other_hosts;
 pub mod past;
 pub mod payload;
+mod read_only;
 pub mod settings_file;
 pub mod speaker;
 pub mod transcript_tail;
@@ -44,7 +45,7 @@ use serde_json::Value;
 
 /// The adapters, in the order in which they are tried for a payload. Claude Code's is last: its format has no
 /// distinctive field.
-pub const ADAPTERS: [&dyn Adapter; 17] = [
+pub const ADAPTERS: [&dyn Adapter; 23] = [
     &other_hosts::Custom,
     &other_hosts::QWEN,
     &other_hosts::DROID,
@@ -60,6 +61,12 @@ pub const ADAPTERS: [&dyn Adapter; 17] = [
     &opencode::OPENCODE,
     &copilot::hooks::VsCode,
     &copilot::hooks::CopilotCli,
+    &other_hosts::AIDER,
+    &other_hosts::AMP,
+    &other_hosts::CONTINUE,
+    &other_hosts::CRUSH,
+    &other_hosts::GOOSE,
+    &other_hosts::ROO,
     &other_hosts::OTHER,
     &claude::hooks::ClaudeCode,
 ];

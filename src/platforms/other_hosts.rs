@@ -7,7 +7,7 @@ use super::past::{PastFormat, text_of};
 use super::payload::DecodeContext;
 use super::settings_file::{McpForm, McpServers, OwnFile, Permission, Setup, Shape, Subscribed, WindowsShell, to};
 use super::translated::{self, HookCall, Translated, cwd, field, unpacked};
-use super::{claude, message_sessions};
+use super::{claude, message_sessions, read_only};
 use crate::model::{Event, InjectionPoint, Platform};
 use serde_json::{Value, json};
 use std::fs;
@@ -263,7 +263,7 @@ pub const CLINE: OtherHost = OtherHost {
         ("agent_end", "Stop"),
         ("session_shutdown", "SessionEnd"),
     ],
-    past: &[message_sessions::CLINE],
+    past: &[message_sessions::CLINE, read_only::CLINE_CODE],
     takes: &[InjectionPoint::File],
     takes_results: true,
     answer: |_, answer| {
@@ -319,6 +319,14 @@ pub const PI: OtherHost = OtherHost {
     resume: &["pi", "--session", "{session}"],
     ..HOST
 };
+
+/// Agents of which only past sessions are read.
+pub const AIDER: OtherHost = OtherHost { platform: Platform::Aider, past: &[read_only::AIDER], ..HOST };
+pub const AMP: OtherHost = OtherHost { platform: Platform::Amp, past: &[read_only::AMP], ..HOST };
+pub const CONTINUE: OtherHost = OtherHost { platform: Platform::Continue, past: &[read_only::CONTINUE], ..HOST };
+pub const CRUSH: OtherHost = OtherHost { platform: Platform::Crush, past: &[read_only::CRUSH], ..HOST };
+pub const GOOSE: OtherHost = OtherHost { platform: Platform::Goose, past: &[read_only::GOOSE], ..HOST };
+pub const ROO: OtherHost = OtherHost { platform: Platform::Roo, past: &[read_only::ROO], ..HOST };
 
 /// Any other agent whose session files lie in a folder of its own.
 pub const OTHER: OtherHost = OtherHost {

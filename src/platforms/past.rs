@@ -21,6 +21,8 @@ pub struct PastFormat {
     /// The folders in which the agent keeps its sessions, below its own folder. If a file is in several, the first
     /// counts.
     pub folders: &'static [&'static str],
+    /// The file below the root of each project in which the agent keeps that project's sessions, if it does.
+    pub in_project: Option<&'static str>,
     /// Maximum search depth below these folders.
     pub depth: usize,
     /// Returns true if a line is of this format.
@@ -45,6 +47,7 @@ impl PastFormat {
         platform: Platform::Custom,
         version: 1,
         folders: &[],
+        in_project: None,
         depth: 12,
         is_line: |_| false,
         source: PastSource::Lines,

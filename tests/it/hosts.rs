@@ -149,3 +149,16 @@ fn a_file_of_no_known_format_is_read_as_the_agent_that_a_person_names() {
     assert_eq!(of(&world, CALLS, "other"), "command|0|2");
     assert_eq!(of(&world, SAID, "other"), format!("{PROMPT}e\n{CLOSING}").replace("friendlie\n", "friendli\n"));
 }
+
+/// Continue's hooks did not fire when it was captured: only its sessions are read, which have no times of their own.
+#[test]
+fn a_session_of_continue_is_read() {
+    let world = world_after_captures();
+    let folder = "home/.continue/sessions";
+    world.write(&format!("{folder}/6803e2a2-9fea-4d7a-9b29-229dcb0200d6.json"), &captured(&world, "continue", "session.json"));
+    world.write(&format!("{folder}/sessions.json"), &captured(&world, "continue", "about.json"));
+    let done = world.nmem(&["import", "--json"]).json();
+    assert_eq!(done["agents"][0]["agent"], "continue", "{done}");
+    assert_eq!(of(&world, SAID, "continue"), format!("{PROMPT}\n{CLOSING}"));
+    assert_eq!(of(&world, CALLS, "continue"), WORK);
+}

@@ -523,3 +523,137 @@ fn a_chat_that_was_made_to_be_too_deep_ends_no_import() {
     assert_eq!(output.code, Some(0), "{}", output.text());
     assert_eq!(world.count("SELECT count(*) FROM tool_uses"), 3);
 }
+
+/// The work as messages of Anthropic's blocks, with the agent's own names for tools.
+fn messages(read: (&str, Value), command: (&str, Value), edit: (&str, Value)) -> Vec<(&'static str, Value)> {
+    let call = |id: &str, (name, input): (&str, Value)| json!({"type": "tool_use", "id": id, "name": name, "input": input});
+    let result = |id: &str, is_error: bool, said: &str| json!({"type": "tool_result", "tool_use_id": id, "is_error": is_error, "content": said});
+    vec![
+        ("user", json!([{"type": "text", "text": "Make the greeting friendlier"}])),
+        ("assistant", json!([call("c1", read)])),
+        ("user", json!([result("c1", false, "def greet(): pass")])),
+        ("assistant", json!([call("c2", command)])),
+        ("user", json!([result("c2", true, "no such file\nCommand exited with code 2")])),
+        ("assistant", json!([call("c3", edit)])),
+        ("user", json!([result("c3", false, "done")])),
+        ("assistant", json!([{"type": "text", "text": "The greeting is friendlier now."}])),
+    ]
+}
+
+fn edited(path: &Value) -> Value {
+    json!({"path": path, "file_path": path, "old_str": "Hello", "new_str": "Hello there"})
+}
+
+#[test]
+fn amp_threads() {
+    let world = World::new();
+    let file = json!(world.project().join("greet.py"));
+    let all =
+        messages(("Read", json!({"path": file})), ("Bash", json!({"cmd": "ls /nonexistent"})), ("edit_file", edited(&file)));
+    let message = |(n, (role, content)): (usize, (&str, Value))| {
+        let block = |block: &Value| match block["type"] == "tool_result" {
+            true => {
+                let status = if block["is_error"] == true { "error" } else { "done" };
+                json!({"type": "tool_result", "toolUseID": block["tool_use_id"], "run": {"status": status, "result": block["content"]}})
+            }
+            false => block.clone(),
+        };
+        let content: Vec<Value> = content.as_array().unwrap().iter().map(block).collect();
+        json!({"role": role, "content": content, "meta": {"sentAt": at(n as i64)}})
+    };
+    let tree = json!([{"uri": format!("file://{}", world.project().display())}]);
+    let thread = json!({"v": 3, "id": "T-1", "created": BEGUN, "env": {"initial": {"trees": tree}},
+        "messages": all.into_iter().enumerate().map(message).collect::<Vec<_>>()});
+    let source = "home/.local/share/amp/threads/T-1.json";
+    world.write(source, &thread.to_string());
+    imported_once(&world, "amp", source);
+}
+
+#[test]
+fn goose_database() {
+    let world = World::new();
+    let file = json!(world.project().join("greet.py"));
+    let text_editor = |command: &str, mut input: Value| {
+        input["command"] = json!(command);
+        ("developer__text_editor", input)
+    };
+    let command = ("developer__shell", json!({"command": "ls /nonexistent"}));
+    let all = messages(text_editor("view", json!({"path": file})), command, text_editor("str_replace", edited(&file)));
+    let source = "home/.local/share/goose/sessions/sessions.db";
+    world.write(source, "");
+    let database = Connection::open(world.folder.join(source)).unwrap();
+    database
+        .execute_batch(
+            "CREATE TABLE sessions (id TEXT PRIMARY KEY, working_dir TEXT, updated_at TIMESTAMP);
+             CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content_json TEXT, created_timestamp INTEGER);
+             CREATE TABLE schema_version (version INTEGER);",
+        )
+        .unwrap();
+    database
+        .execute("INSERT INTO sessions VALUES ('20261120_1', ?1, '2026-11-20 09:01:00')", [world.project().display().to_string()])
+        .unwrap();
+    for (n, (role, content)) in all.into_iter().enumerate() {
+        let block = |block: &Value| match block["type"].as_str().unwrap() {
+            "tool_use" => {
+                let value = json!({"name": block["name"], "arguments": block["input"]});
+                json!({"type": "toolRequest", "id": block["id"], "toolCall": {"status": "success", "value": value}})
+            }
+            "tool_result" => {
+                let value = json!({"content": [{"type": "text", "text": block["content"]}], "isError": block["is_error"]});
+                json!({"type": "toolResponse", "id": block["tool_use_id"], "toolResult": {"status": "success", "value": value}})
+            }
+            _ => block.clone(),
+        };
+        let content: Vec<Value> = content.as_array().unwrap().iter().map(block).collect();
+        let values = (role, json!(content).to_string(), at(n as i64) / 1000);
+        database
+            .execute(
+                "INSERT INTO messages (session_id, role, content_json, created_timestamp) VALUES ('20261120_1', ?1, ?2, ?3)",
+                values,
+            )
+            .unwrap();
+    }
+    drop(database);
+    imported_once(&world, "goose", source);
+}
+
+#[test]
+fn crush_database_of_the_project() {
+    let world = World::new();
+    let file = json!(world.project().join("greet.py"));
+    let edit = json!({"file_path": file, "old_string": "Hello", "new_string": "Hello there"});
+    let all = messages(("view", json!({"file_path": file})), ("bash", json!({"command": "ls /nonexistent"})), ("edit", edit));
+    let source = "project/.crush/crush.db";
+    world.write(source, "");
+    let database = Connection::open(world.folder.join(source)).unwrap();
+    database
+        .execute_batch(
+            "CREATE TABLE sessions (id TEXT PRIMARY KEY, parent_session_id TEXT, title TEXT, updated_at INTEGER, created_at INTEGER);
+             CREATE TABLE messages (id TEXT PRIMARY KEY, session_id TEXT, role TEXT, parts TEXT, created_at INTEGER);
+             CREATE TABLE files (id TEXT); CREATE TABLE goose_db_version (id INTEGER);",
+        )
+        .unwrap();
+    let session = ("INSERT INTO sessions VALUES ('s1', NULL, 'x', ?1, ?1)", [at(60) / 1000]);
+    database.execute(session.0, session.1).unwrap();
+    for (n, (role, content)) in all.into_iter().enumerate() {
+        let part = |block: &Value| match block["type"].as_str().unwrap() {
+            "tool_use" => {
+                let data =
+                    json!({"id": block["id"], "name": block["name"], "input": block["input"].to_string(), "finished": true});
+                json!({"type": "tool_call", "data": data})
+            }
+            "tool_result" => {
+                let data =
+                    json!({"tool_call_id": block["tool_use_id"], "content": block["content"], "is_error": block["is_error"]});
+                json!({"type": "tool_result", "data": data})
+            }
+            _ => json!({"type": "text", "data": {"text": block["text"]}}),
+        };
+        let parts: Vec<Value> = content.as_array().unwrap().iter().map(part).collect();
+        let role = if parts[0]["type"] == "tool_result" { "tool" } else { role };
+        let values = (format!("m{n}"), role, json!(parts).to_string(), at(n as i64) / 1000);
+        database.execute("INSERT INTO messages VALUES (?1, 's1', ?2, ?3, ?4)", values).unwrap();
+    }
+    drop(database);
+    imported_once(&world, "crush", source);
+}

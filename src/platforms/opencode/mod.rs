@@ -48,7 +48,7 @@ pub const KILO: OpenCode = OpenCode {
         afterwards: &["Restart Kilo CLI: it loads plugins when it starts."],
         ..SETUP
     },
-    past: &[past::KILO],
+    past: &[past::KILO, super::read_only::KILO_CODE],
     resume: &["kilo", "--session", "{session}"],
 };
 
