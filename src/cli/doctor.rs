@@ -5,6 +5,7 @@ use super::project_argument::ProjectArgument;
 use crate::config::{Config, environment};
 use crate::diagnosis;
 use crate::error::UserError;
+use crate::import;
 use crate::ingest::persist;
 use crate::ingest::run::{Caller, Run};
 use crate::installation;
@@ -49,6 +50,7 @@ pub fn run(args: &DoctorArguments) -> Result<()> {
     findings.extend(diagnosis::examine(&config, &redactor, &drain, args.fix, &mut |step| progress.say(step)));
     findings.extend(old_secrets(&config, &redactor, args.fix, &mut |step| progress.say(step)));
     findings.extend(hook_errors(&config));
+    findings.extend(formats(&config));
     drop(progress);
     if args.json {
         let json: Vec<_> = findings
@@ -175,6 +177,21 @@ fn model(config: &Config) -> Option<DoctorFinding> {
             DoctorFinding::problem("model", failure.what, failure.hint.unwrap_or_else(|| "fix [llm] in the config file".into()))
         }
     })
+}
+
+/// Names session files with content that nmem was not written for: the agent is newer than this nmem.
+fn formats(config: &Config) -> Vec<DoctorFinding> {
+    let finding = |drift: import::Drift| {
+        let (agent, path) = (drift.platform.title(), drift.path.display());
+        let version = drift.version.map(|version| format!("version {version} of its format, which nmem has not seen"));
+        let share = 100 * drift.unknown / drift.lines.max(1);
+        let kinds = drift.kinds.iter().take(5).map(|kind| line(kind, 40)).collect::<Vec<_>>().join(", ");
+        let unknown = (drift.unknown > 0).then(|| format!("{share} % of lines of a kind that nmem does not know ({kinds})"));
+        let has = version.into_iter().chain(unknown).collect::<Vec<_>>().join(", and ");
+        let what = format!("the newest session of {agent} has {has}: {path}");
+        DoctorFinding::note("formats", what, "a newer nmem may know it; until then an import may miss something")
+    };
+    import::drift(config.home.as_deref()).into_iter().map(finding).collect()
 }
 
 fn hook_errors(config: &Config) -> Vec<DoctorFinding> {

@@ -271,6 +271,59 @@ pub fn candidates(home: Option<&Path>) -> Vec<(Platform, PathBuf)> {
     found
 }
 
+/// A session file with lines that its reader was not written for.
+#[derive(Debug)]
+pub struct Drift {
+    pub platform: Platform,
+    pub path: PathBuf,
+    pub lines: usize,
+    /// Lines of unknown kinds, and these kinds.
+    pub unknown: usize,
+    pub kinds: Vec<String>,
+    /// The version of the format, if it was not seen before.
+    pub version: Option<String>,
+}
+
+/// Bytes at the start of a session file in which its lines are compared with those that are known.
+const COMPARED: u64 = 4 << 20;
+/// Unknown lines that count: one in this many. A new kind of note to itself is no loss.
+const MANY_UNKNOWN: usize = 20;
+
+/// Compares the newest session file of each agent with what its reader was written for.
+pub fn drift(home: Option<&Path>) -> Vec<Drift> {
+    let mut found = Vec::new();
+    for format in platforms::formats().filter(|format| is_of_lines(format) && !format.kinds.is_empty()) {
+        let mut newest: Option<(Millis, PathBuf)> = None;
+        for folder in folders(&format, home) {
+            walk(&folder, format.depth, &mut |path| {
+                let is_session = has_lines(path) && container(path).is_none() && (format.session_file)(path).is_none();
+                let at = files::changed_at(path).filter(|at| is_session && newest.as_ref().is_none_or(|(newest, _)| at > newest));
+                newest = at.map(|at| (at, path.to_path_buf())).or(newest.take());
+            });
+        }
+        found.extend(newest.and_then(|(_, path)| drift_of(&format, path)));
+    }
+    found
+}
+
+fn drift_of(format: &PastFormat, path: PathBuf) -> Option<Drift> {
+    let mut drift = Drift { platform: format.platform, lines: 0, unknown: 0, kinds: Vec::new(), version: None, path };
+    for bytes in open(&drift.path).ok()?.take(COMPARED).split(b'\n').map_while(Result::ok) {
+        let Some(line) = payload::line(&bytes) else { continue };
+        drift.lines += 1;
+        let version = (format.states_version)(&line).map(Value::to_string);
+        drift.version = drift.version.or(version.filter(|version| !format.versions.contains(&version.as_str())));
+        if !format.knows(&line) {
+            drift.unknown += 1;
+            let kind = line["type"].as_str().unwrap_or("no kind").to_string();
+            if !drift.kinds.contains(&kind) {
+                drift.kinds.push(kind);
+            }
+        }
+    }
+    (drift.version.is_some() || drift.unknown * MANY_UNKNOWN > drift.lines).then_some(drift)
+}
+
 /// Calls `each` for every file. Links to folders are not followed.
 pub fn walk(path: &Path, depth: usize, each: &mut dyn FnMut(&Path)) {
     if path.is_file() {

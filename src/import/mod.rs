@@ -8,7 +8,7 @@ mod lines;
 mod memory_files;
 mod target;
 
-pub use find::{FoundFile, FoundMemories, Stores};
+pub use find::{Drift, FoundFile, FoundMemories, Stores, drift};
 pub use lines::find;
 pub use target::{AgentReport, ImportReport, JoinedWorktree};
 

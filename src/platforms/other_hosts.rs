@@ -551,6 +551,47 @@ mod tests {
         assert_eq!(call("list_dir", json!({"path": "/p"}), json!("a")).0, Kind::Search);
     }
 
+    /// The cost of one more agent whose hooks are like Claude Code's: this description.
+    const MADE_UP: OtherHost = OtherHost {
+        recognises: |payload| payload["vendor"] == "made-up",
+        events: &[("asked", "UserPromptSubmit"), ("tool_done", "PostToolUse"), ("idle", "Stop")],
+        takes: &[InjectionPoint::Prompt],
+        answer: |_, answer| Some(json!({"say": answer.context.as_ref()?}).to_string()),
+        setup: Some(&Setup {
+            programs: &["made-up"],
+            folder: Some(".made-up"),
+            user: "hooks.toml",
+            shape: Shape::Toml { named: true },
+            hooks: &[to("asked", "record", 10), to("tool_done", "record", 10), to("idle", "record", 30)],
+            arguments: " --platform other",
+            ..SETUP
+        }),
+        ..HOST
+    };
+
+    #[test]
+    fn a_made_up_host_needs_a_description_only() {
+        let payload = |event: &str, more: Value| {
+            let mut payload = json!({"vendor": "made-up", "hookEventName": event, "sessionId": "s", "cwd": "/p"});
+            payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            payload
+        };
+        let events = |payload: &Value| MADE_UP.decode(payload, &AROUND).unwrap();
+        let asked = payload("asked", json!({"prompt": "Make it friendlier"}));
+        assert!(MADE_UP.recognises(&asked) && !QWEN.recognises(&asked));
+        assert!(
+            matches!(&events(&asked)[..], [Event { what: EventKind::UserPrompt { text }, .. }] if text == "Make it friendlier")
+        );
+        let input = json!({"toolName": "shell", "toolInput": {"cmd": "ls /x"}, "toolResult": "no\nCommand exited with code 2"});
+        let done = events(&payload("tool_done", input));
+        assert!(matches!(&done[..], [Event { what: EventKind::ToolUsed(tool), .. }] if tool.metadata.exit_code == Some(2)));
+        let idle = events(&payload("idle", json!({"lastAssistantMessage": "It is."})));
+        assert!(matches!(&idle[..], [Event { what: EventKind::TurnEnded { closing: Some(said), .. }, .. }] if said == "It is."));
+        let answer = HookAnswer { point: InjectionPoint::Prompt, context: Some("a memory".into()), message: None };
+        assert_eq!(MADE_UP.encode(&asked, &answer).as_deref(), Some("{\"say\":\"a memory\"}"));
+        assert_eq!(MADE_UP.setup().unwrap().hooks_text(), "3 events");
+    }
+
     #[test]
     fn context_goes_only_where_the_host_passes_it_on() {
         let takes = |host: &OtherHost| {

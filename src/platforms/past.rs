@@ -27,6 +27,13 @@ pub struct PastFormat {
     pub depth: usize,
     /// Returns true if a line is of this format.
     pub is_line: fn(&Value) -> bool,
+    /// Kinds of lines (`type`) that were seen when the reader was written, read or not; one that ends in a dot stands for
+    /// all that begin so. Empty if lines have no kinds.
+    pub kinds: &'static [&'static str],
+    /// Returns the version of the format, if a line states it.
+    pub states_version: fn(&Value) -> Option<&Value>,
+    /// Versions that were seen, as JSON.
+    pub versions: &'static [&'static str],
     pub source: PastSource,
     /// Returns the session's folder, if a line states it.
     pub cwd: fn(&Value) -> Option<&str>,
@@ -50,6 +57,9 @@ impl PastFormat {
         in_project: None,
         depth: 12,
         is_line: |_| false,
+        kinds: &[],
+        states_version: |_| None,
+        versions: &[],
         source: PastSource::Lines,
         cwd: |_| None,
         folder: |_| None,
@@ -58,6 +68,14 @@ impl PastFormat {
         newest: |store, _| vec![store.to_path_buf()],
         reader: |_| unreachable!("each format has a reader"),
     };
+}
+
+impl PastFormat {
+    /// Returns true if the reader was written with lines of this kind in view.
+    pub fn knows(&self, record: &Value) -> bool {
+        let kind = record["type"].as_str().unwrap_or_default();
+        self.kinds.iter().any(|known| *known == kind || known.ends_with('.') && kind.starts_with(known))
+    }
 }
 
 /// Options for reading a file.

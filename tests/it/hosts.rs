@@ -162,3 +162,21 @@ fn a_session_of_continue_is_read() {
     assert_eq!(of(&world, SAID, "continue"), format!("{PROMPT}\n{CLOSING}"));
     assert_eq!(of(&world, CALLS, "continue"), WORK);
 }
+
+#[test]
+fn doctor_names_a_session_file_that_is_newer_than_nmem() {
+    let world = world_after_captures();
+    for (agent, place) in AGENTS.iter().filter(|(_, place)| place.ends_with(".jsonl")) {
+        keep_session(&world, agent, place);
+    }
+    let said = world.nmem(&["doctor"]).text();
+    assert!(!said.contains("formats"), "what was captured is known: {said}");
+    let (_, place) = AGENTS[4];
+    let text = world.read(&format!("home/{place}"));
+    let newer = text.replacen("\"version\":3", "\"version\":4", 1).replacen("\"version\": 3", "\"version\": 4", 1);
+    assert_ne!(newer, text);
+    world.write(&format!("home/{place}"), &newer.replace("\"thinking_level_change\"", "\"mood\""));
+    let said = world.nmem(&["doctor"]).text();
+    let expected = "note: formats: the newest session of Pi has version 4 of its format, which nmem has not seen, and";
+    assert!(said.contains(expected) && said.contains("(mood)"), "{said}");
+}

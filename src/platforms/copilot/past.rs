@@ -20,6 +20,7 @@ pub const CLI: PastFormat = PastFormat {
     platform: Platform::CopilotCli,
     version: 2,
     folders: &["session-state"],
+    kinds: &["abort", "assistant.", "hook.", "permission.", "session.", "subagent.", "system.", "tool.", "user."],
     is_line: |record| is_start(record) && !record["data"]["vscodeVersion"].is_string(),
     cwd: |record| record["data"]["context"]["cwd"].as_str(),
     session_file: |_| None,
