@@ -14,7 +14,7 @@
 //!   [`postgres`]
 //! * shared by every run: [`runtime`]
 //! * use cases: [`mod@distil`] (a unit becomes memories), [`knowledge`], [`recall`], [`archive`], [`team`], `lookup`,
-//!   `installation`
+//!   `installation`, [`evidence`] (why a line is so, what was checked)
 //! * the pipeline of an event: [`mod@ingest`] (`hook_event` for hooks); around it [`forgetting`], [`replay`], [`mod@import`], [`diagnosis`],
 //!   `redact_stored`
 //! * the page for browsers: [`view`]
@@ -29,6 +29,7 @@ pub mod diagnosis;
 pub mod distil;
 pub mod domains;
 pub mod error;
+pub mod evidence;
 pub mod extraction;
 pub mod files;
 pub mod forgetting;

@@ -1,16 +1,15 @@
 //! The command line: a file a command, with its arguments, one call of a use case and one of `render`.
 //!
-//! `hook` (record; stdin), `context`, `search`, `units`, `show` (and log), `resume`, `view` (and serve), `protocols` (mcp, rad),
-//! `status`, `how` (with error), `remember` (and edit, pin, supersede), `review`, `forget`, `off`, `project` (with
+//! `hook` (record, mcp, rad), `context`, `search`, `units`, `show` (and log, resume), `view` (and serve),
+//! `status`, `how` (with error), `why`, `remember` (and edit, pin, supersede, review), `forget`, `off`, `project` (with
 //! trust), `team` (with sync), `domain`, `distil`, `models`, `import`, `export` (with restore), `doctor`, `install`, `demo`,
-//! `help` (with completions and man). Shared: `output`, `editor`, `project_argument`.
+//! `help` (with completions and man). Shared: `output`, `project_argument`.
 
 mod context;
 mod demo;
 mod distil;
 mod doctor;
 mod domain;
-mod editor;
 mod export;
 mod forget;
 mod help;
@@ -23,10 +22,7 @@ mod off;
 mod output;
 mod project;
 mod project_argument;
-mod protocols;
 mod remember;
-mod resume;
-mod review;
 mod search;
 mod show;
 mod status;
@@ -34,6 +30,7 @@ mod status;
 mod team;
 mod units;
 mod view;
+mod why;
 
 use crate::config::environment;
 use crate::error::{explain, is_broken_pipe};
@@ -65,13 +62,14 @@ enum Command {
     Units(units::UnitsArguments),
     Show(show::ShowArguments),
     Log(show::LogArguments),
-    Resume(resume::ResumeArguments),
+    Resume(show::ResumeArguments),
     View(view::ViewArguments),
     #[cfg(feature = "serve")]
     Serve(view::live::ServeArguments),
     Status(status::StatusArguments),
     Error(how::ErrorArguments),
     How(how::HowArguments),
+    Why(why::WhyArguments),
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
     Demo(demo::DemoArguments),
@@ -84,7 +82,7 @@ enum Command {
     Unpin(remember::PinArguments),
     Done(remember::DoneArguments),
     Supersede(remember::SupersedeArguments),
-    Review(review::ReviewArguments),
+    Review(remember::ReviewArguments),
     Forget(forget::ForgetArguments),
     Export(export::ExportArguments),
     Restore(export::RestoreArguments),
@@ -100,9 +98,9 @@ enum Command {
     Off(off::OffArguments),
     On(off::OnArguments),
     Trust(project::TrustArguments),
-    Rad(protocols::RadArguments),
+    Rad(hook::RadArguments),
     #[cfg(feature = "mcp")]
-    Mcp(protocols::McpArguments),
+    Mcp(hook::McpArguments),
     Completions(help::CompletionsArguments),
     Man(help::ManArguments),
 }
@@ -140,8 +138,9 @@ fn wants_help(args: &[OsString]) -> bool {
 /// Runs a command; returns true if everything requested was answered.
 fn run(command: Command) -> Result<bool> {
     let done = match command {
-        Command::Rad(args) => return protocols::run_rad(&args),
-        Command::Resume(args) => return resume::run(&args),
+        Command::Rad(args) => return hook::run_rad(&args),
+        Command::Resume(args) => return show::run_resume(&args),
+        Command::Why(args) => return why::run(&args),
         Command::Record(_) => Ok(()),
         Command::Context(args) => context::run(&args),
         Command::Import(args) => import::run(&args),
@@ -171,7 +170,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Models(args) => models::run(&args),
         Command::Domain(args) => domain::run(&args),
         Command::Forget(args) => forget::run(&args),
-        Command::Review(args) => review::run(&args),
+        Command::Review(args) => remember::review(&args),
         Command::Project(args) => project::run(&args),
         #[cfg(feature = "team")]
         Command::Sync(args) => team::run_sync(&args),
@@ -181,7 +180,7 @@ fn run(command: Command) -> Result<bool> {
         Command::On(args) => off::on(&args),
         Command::Trust(args) => project::run_trust(&args),
         #[cfg(feature = "mcp")]
-        Command::Mcp(args) => protocols::run_mcp(&args),
+        Command::Mcp(args) => hook::run_mcp(&args),
         Command::Completions(args) => help::run_completions(&args, definition()),
         Command::Man(args) => help::run_man(&args, definition()),
     };

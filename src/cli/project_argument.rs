@@ -2,12 +2,14 @@
 
 use super::output;
 use crate::config::{self, Config};
-use crate::error::UserError;
+use crate::error::{NO_PROJECT, UserError};
+use crate::evidence::{Git, ProjectRecords};
 use crate::files;
 use crate::index_text::INDEX_TEXT_VERSION;
 use crate::ingest::persist;
 use crate::ingest::run::{Caller, Run};
-use crate::redact::REDACTION_VERSION;
+use crate::model::SearchScope;
+use crate::redact::{REDACTION_VERSION, Redactor};
 use crate::redact_stored::OldSecrets;
 use crate::render::count;
 use crate::runtime::{FolderProject, Projects, redactor};
@@ -56,6 +58,33 @@ impl ProjectArgument {
     pub fn find(&self, folder: &Path, config: &Config, store: Option<&Store>) -> FolderProject {
         let redactor = redactor(config).unwrap_or_default();
         Projects { config, redactor: &redactor }.look_up(&folder.to_string_lossy(), store)
+    }
+}
+
+/// The records of a project, and its repository.
+pub struct ProjectEvidence {
+    pub store: Store,
+    scope: SearchScope,
+    redactor: Redactor,
+    git: Git,
+}
+
+impl ProjectEvidence {
+    /// Opens the records of the project in a folder.
+    pub fn open(argument: &ProjectArgument) -> Result<ProjectEvidence> {
+        let (folder, config) = argument.config()?;
+        let git = Git::open(&folder)?;
+        let nothing = || UserError::new("nothing is recorded here yet", "`nmem import` reads past sessions");
+        let store = open(&config)?.ok_or_else(nothing)?;
+        let place = argument.find(&folder, &config, Some(&store));
+        let none = || UserError::new(NO_PROJECT, "change into a project folder, or use --project DIR");
+        place.name().ok_or_else(none)?;
+        let scope = place.scope().ok_or_else(nothing)?;
+        Ok(ProjectEvidence { store, scope, redactor: redactor(&config)?, git })
+    }
+
+    pub fn recorded(&self) -> ProjectRecords<'_> {
+        ProjectRecords { store: &self.store, scope: &self.scope, redactor: &self.redactor, git: &self.git }
     }
 }
 

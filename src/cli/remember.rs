@@ -1,22 +1,23 @@
-//! `nmem remember`, `edit`, `pin`, `unpin`, `supersede`: write and change memories by hand.
+//! `nmem remember`, `edit`, `pin`, `unpin`, `supersede`, `done`, `review`: write and change memories by hand, also in the
+//! user's editor.
 
-use super::editor::{JSON_BYTES, change, edit_in_editor, object, words_of};
 use super::hook::Stdin;
 use super::output;
-use super::project_argument::{ProjectArgument, writable};
+use super::project_argument::{ProjectArgument, open, writable};
 use crate::config::{Config, environment};
-use crate::domains;
-use crate::error::{NO_PROJECT, UserError};
+use crate::error::{NO_PROJECT, UserError, explain};
+use crate::forgetting::{self, ForgetPlan};
 use crate::knowledge::{self, MemoryFields};
-use crate::lookup;
-use crate::model::{Draft, Ending, MemoryKind, MemoryRow, Provenance, StoredItem};
-use crate::project;
+use crate::model::{Draft, Ending, Maker, MemoryKind, MemoryRow, Provenance, StoredItem};
 use crate::render::clean::line;
-use crate::render::memory_text;
+use crate::render::{count, memory_text, time};
 use crate::runtime::redactor;
 use crate::store::Store;
+use crate::{domains, files, lookup, project};
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
+use std::io::IsTerminal;
+use std::process::Command;
 use std::time::Duration;
 
 /// Maximum wait for JSON on stdin.
@@ -351,4 +352,185 @@ fn json_from_stdin() -> Result<MemoryFields> {
         return Err(UserError::usage(format!("stdin has more than {JSON_BYTES} bytes"), "a memory should be a few lines").into());
     }
     object(&String::from_utf8_lossy(&text))
+}
+
+/// Maximum bytes of a memory as JSON.
+pub const JSON_BYTES: u64 = 64 * 1024;
+
+/// Opens a memory in the user's editor and stores the changes.
+pub fn edit_in_editor(store: &mut Store, config: &Config, memory: &MemoryRow) -> Result<()> {
+    let current = knowledge::editable(memory);
+    let changes = in_editor(config, &current)?;
+    if changes == current { output::say("Nothing was changed.") } else { change(store, config, memory, changes) }
+}
+
+/// Stores changed fields of a memory.
+pub fn change(store: &mut Store, config: &Config, memory: &MemoryRow, changes: MemoryFields) -> Result<()> {
+    knowledge::edit(store, &redactor(config)?, memory, changes, words_of())?;
+    output::say(&format!("m{} was changed; rules and models will not change it again.", memory.id))
+}
+
+/// Returns the provenance of an argument of this command: the user on a terminal, unless an agent runs the command
+/// there.
+pub fn words_of() -> Provenance {
+    if output::is_person() { Provenance::User } else { Provenance::Agent }
+}
+
+/// The fields of a memory in JSON.
+pub fn object(text: &str) -> Result<MemoryFields> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(UserError::usage("not a JSON object", "give {\"title\": \"…\", …}").into()),
+        Err(error) => Err(UserError::usage(format!("invalid JSON: {error}"), "give {\"title\": \"…\", …}").into()),
+    }
+}
+
+/// Opens the fields in the user's editor, in a private temporary file next to the database.
+fn in_editor(config: &Config, current: &MemoryFields) -> Result<MemoryFields> {
+    let editor = environment::editor().filter(|_| std::io::stdin().is_terminal());
+    let Some(editor) = editor else {
+        return Err(UserError::usage(
+            "no changes given",
+            "give --title, --subtitle, …; in a terminal, $VISUAL or $EDITOR opens the memory",
+        )
+        .into());
+    };
+    let path = config.files.value.folder().join(format!("edit-{}.json", files::unique()));
+    files::replace_private(&path, &format!("{}\n", serde_json::to_string_pretty(current)?))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    // The setting may contain options: `code --wait`.
+    let mut words = editor.split_whitespace();
+    let status = Command::new(words.next().unwrap_or("vi")).args(words).arg(&path).status();
+    let text = files::whole_text(&path, JSON_BYTES);
+    let _ = std::fs::remove_file(&path);
+    let status = status.with_context(|| format!("cannot start {editor}"))?;
+    if !status.success() {
+        return Err(UserError::new(format!("{editor} ended with {status}"), "nothing was changed").into());
+    }
+    object(&text?)
+}
+
+/// Kinds of memories in a review.
+const REVIEWED: [MemoryKind; 3] = [MemoryKind::Decision, MemoryKind::Lesson, MemoryKind::Open];
+/// Maximum decisions, lessons and open ends in one review.
+const MAX_REVIEWED: usize = 500;
+
+/// The questions about an open end, and about any other memory.
+const OF_OPEN: &str = "done, keep, edit, pin, forget, next, quit [d/k/e/p/f/n/q/?]";
+const OF_OTHER: &str = "keep, edit, pin, forget, next, quit [k/e/p/f/n/q/?]";
+
+/// Help text for the possible answers.
+const CHOICES: &str = "k  keep it as it is: rules and models will not change it
+e  edit it in $VISUAL or $EDITOR
+p  pin it: every session start includes it
+f  mark it: nmem forgets it for good when the review ends, also by q
+d  done: only for an open end
+n  next; it comes again in the next review
+q  quit, and forget what you marked";
+
+/// Review new decisions, lessons and open ends one by one
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem review\n         nmem review --since 30d --json\n\nShows each decision, lesson and open end of the last seven days that nobody has checked yet, and asks whether to keep, edit, pin or forget it; an open end can also be marked as done. A memory that you keep, edit or pin does not come again."
+)]
+pub struct ReviewArguments {
+    /// Only memories made after this time: 2026-11-01, 7d, 12h, yesterday
+    #[arg(long, value_name = "TIME", default_value = "7d")]
+    since: String,
+    /// Only list them, as one JSON object per line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+/// Runs the command.
+pub fn review(args: &ReviewArguments) -> Result<()> {
+    let (folder, config) = args.project.config()?;
+    let since = time::parse(&args.since, environment::now());
+    let since = since.map_err(|error| UserError::usage(error, "see `nmem review --help`"))?;
+    let store = open(&config)?;
+    let place = args.project.find(&folder, &config, store.as_ref());
+    if place.name().is_none() {
+        return Err(UserError::new(NO_PROJECT, "change into a project folder, or use --project DIR").into());
+    }
+    let found = match (&store, &place.row) {
+        (Some(store), Some(row)) => store.newest_memories(row.id, &REVIEWED, MAX_REVIEWED)?,
+        _ => Vec::new(),
+    };
+    let is_over = |memory: &MemoryRow| memory.kind == MemoryKind::Open && !memory.is_open();
+    let is_new =
+        |memory: &MemoryRow| memory.created_at >= since && !is_checked(memory) && !memory.is_of_team() && !is_over(memory);
+    let due: Vec<MemoryRow> = found.into_iter().filter(is_new).collect();
+    if args.json {
+        return due.iter().try_for_each(|memory| output::print(&memory_text::json(memory).to_string()));
+    }
+    if due.is_empty() {
+        return output::say("Nothing to review: every new decision and lesson is checked.");
+    }
+    if environment::is_run_by_agent() || !std::io::stdin().is_terminal() {
+        let what = "a review needs a person at a terminal";
+        return Err(UserError::new(what, "`nmem review --json` lists the memories").into());
+    }
+    drop(store);
+    let mut store = writable(&config)?;
+    let forgotten = ask(&mut store, &config, &due)?;
+    forget_all(&mut store, &config, &forgotten)
+}
+
+/// Whether a person wrote, kept, edited or pinned a memory. A memory that an agent wrote by hand is not checked yet.
+fn is_checked(memory: &MemoryRow) -> bool {
+    let is_agents = memory.made_by == Maker::Hand && memory.provenance == Provenance::Agent;
+    memory.pinned || memory.by_hand && !is_agents
+}
+
+/// Asks about each memory; returns those to forget.
+fn ask(store: &mut Store, config: &Config, due: &[MemoryRow]) -> Result<Vec<String>> {
+    let mut forgotten = Vec::new();
+    for (n, memory) in due.iter().enumerate() {
+        output::say(&format!("{} of {}", n + 1, due.len()))?;
+        output::say(memory_text::whole(memory, None, output::style()).trim_end())?;
+        loop {
+            // End of input means quit.
+            let is_open = memory.kind == MemoryKind::Open;
+            let question = if is_open { OF_OPEN } else { OF_OTHER };
+            match output::ask(question)?.as_deref().unwrap_or("q") {
+                "d" | "done" if is_open => store.write(|tx| tx.set_ended(memory.id, Some(Ending::Done)))?,
+                "k" | "keep" => knowledge::keep(store, memory)?,
+                "n" | "next" => {}
+                "f" | "forget" => forgotten.push(memory_text::id(memory)),
+                "q" | "quit" => return Ok(forgotten),
+                "p" | "pin" => {
+                    if let Err(error) = knowledge::pin(store, memory, true) {
+                        output::complain(&explain(&error));
+                        continue;
+                    }
+                }
+                "e" | "edit" => {
+                    if let Err(error) = edit_in_editor(store, config, memory) {
+                        output::complain(&explain(&error));
+                        continue;
+                    }
+                }
+                _ => {
+                    output::say(CHOICES)?;
+                    continue;
+                }
+            }
+            break;
+        }
+    }
+    Ok(forgotten)
+}
+
+fn forget_all(store: &mut Store, config: &Config, ids: &[String]) -> Result<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let plan = ForgetPlan::of(store, forgetting::rows_of(store, ids)?)?;
+    let progress = output::Progress::begin();
+    let done = plan.carry_out(store, config, environment::now(), &mut |step| progress.say(step));
+    drop(progress);
+    done.map_err(|error| UserError::new(format!("{error:#}"), format!("fix the cause, then: nmem forget {}", ids.join(" "))))?;
+    output::say(&format!("{} forgotten.", count(ids.len() as i64, "memory is", "memories are")))
 }

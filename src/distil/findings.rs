@@ -1,10 +1,10 @@
 //! One memory per change or finding, from a turn's selected statements and commits; and the form of a rule memory.
 
-use super::commits::{by_first_word, conventional};
 use super::score::{Class, ScoredStatements, names_cause};
 use super::statements::{StatementForm, Words, begins_with, begins_with_file, capitalized, has_word_of};
 use super::superseded::by_work;
 use super::turns::{Speaker, Turn, TurnFacts, UnitStatement, commit, content_words, is_project_change, overlap};
+use super::turns::{by_first_word, conventional};
 use crate::model::{Becomes, Domain, Draft, Finding, MemoryFile, MemoryKind, Provenance, Source, ToolUseRow};
 use crate::text::{alike, cut, files_named, width};
 use serde_json::{Map, Value, json};

@@ -3,13 +3,12 @@
 //! Read in this order: `statements` (of a message), `turns` (a prompt, its tool uses, the answer; facts about them),
 //! `score` (features and selection; `statement_weights` is fitted), `superseded` (statements that a later turn
 //! superseded), `user_decisions` (phrases that state a decision), `offers` (an option that the user chose),
-//! `decisions` (their memories), `findings` (the form of a memory; one per change or finding; `commits`), `commands`
+//! `decisions` (their memories), `findings` (the form of a memory; one per change or finding), `commands`
 //! (failures, fixes, working forms; `signatures`), `open_ends` (tried in vain, left), `notes` (of the agent), `summary`
 //! (and title). Then the I/O: `distiller` (units that are due,
 //! leases, storing), `observer` (a language model, at Stop or by hand), `embed`.
 
 pub mod commands;
-mod commits;
 mod decisions;
 pub(crate) mod distiller;
 pub mod embed;

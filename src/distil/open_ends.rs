@@ -1,13 +1,13 @@
 //! Work that is not over: what was tried and did not help, and what is left open.
 
 use super::commands::acts;
-use super::commits::conventional;
 use super::findings::{RuleMemory, worded};
 use super::score::{Class, ScoredStatements};
 use super::statements::{
     StatementForm, Words, begins_with, capitalized, has_word_of, is_one_of, own_sentences, plain, word_count,
 };
 use super::superseded::{claims, retracts};
+use super::turns::conventional;
 use super::turns::{
     Speaker, Turn, TurnFacts, UnitStatement, commit, content_words, is_inside, is_project_change, likeness, turns,
     unit_statements,

@@ -1,7 +1,6 @@
 //! The summary and the title of a unit, and notes of earlier summaries that no longer hold.
 
 use super::commands::{Failure, acts, did_not_run, failures, program, programs};
-use super::commits::{conventional, of_request};
 use super::findings::RuleMemory;
 use super::score::{Class, ScoredStatements};
 use super::statements::{
@@ -9,6 +8,7 @@ use super::statements::{
     word_count,
 };
 use super::turns::{Speaker, Turn, commit, content_words, is_project_change, overlap};
+use super::turns::{conventional, of_request};
 use super::user_decisions::request_in;
 use crate::languages::in_english;
 use crate::model::{CommandKind, Finding, MemoryFile, Source, ToolUseRow, UnitOutcome, UnitStory};
@@ -80,7 +80,7 @@ impl Outcome<'_> {
     /// Kind of the task, if a commit or the request names it.
     fn task_kind(&self) -> Option<&'static str> {
         let subject = self.turns.iter().flat_map(|turn| &turn.tools).find_map(|tool| commit(tool)?.1);
-        let named = subject.and_then(|subject| super::commits::conventional(subject).0);
+        let named = subject.and_then(|subject| conventional(subject).0);
         match named.or_else(|| of_request(&request(self.story, self.turns)?))? {
             Finding::Fix => Some("bugfix"),
             Finding::Feature => Some("feature"),

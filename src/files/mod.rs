@@ -15,7 +15,7 @@ pub use private::{
 };
 #[cfg(unix)]
 pub use system::user;
-pub use system::{Identity, identity, is_locked, is_ours, is_program, is_remote, tighten};
+pub use system::{Identity, calling_process, identity, is_alive, is_locked, is_ours, is_program, is_remote, process, tighten};
 
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, OpenOptions};

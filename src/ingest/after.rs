@@ -6,10 +6,10 @@ use crate::config::environment;
 use crate::distil::distiller::Distiller;
 use crate::distil::embed::embed_at_stop;
 use crate::distil::observer::llm_at_stop;
+use crate::files;
 use crate::llm::guard::Guarded;
 use crate::model::{Event, EventKind, Millis, Platform, Program};
 use crate::project::about::about;
-use crate::project::client;
 use crate::redact::Clean;
 use crate::runtime::log_error;
 use crate::store::Store;
@@ -147,7 +147,7 @@ pub fn upkeep(run: &Run, persisted: &mut Persisted, event: &Event) {
 /// Closes orphaned units of this project.
 fn close_orphans(store: &mut Store, event: &Event) -> Result<()> {
     let left = store.left_open(event.platform, &event.session)?;
-    let closed = left.iter().filter_map(|l| Some((l, l.closed_by(l.client.and_then(client::is_alive), event.at)?)));
+    let closed = left.iter().filter_map(|l| Some((l, l.closed_by(l.client.and_then(files::is_alive), event.at)?)));
     let closed: Vec<_> = closed.collect();
     if closed.is_empty() {
         return Ok(());

@@ -10,7 +10,7 @@ use crate::platforms::claude::past::{begins_again, prompt_after};
 use crate::platforms::past::{Found, PastOptions, PastReader, PastSource};
 use crate::platforms::transcript_tail::{self, ReadOptions};
 use crate::platforms::{self, payload};
-use crate::project::{self, client, git};
+use crate::project::{self, git};
 use crate::redact::Clean;
 use crate::runtime;
 use crate::store::Store;
@@ -52,8 +52,8 @@ pub fn complete(run: &Run, mut event: Event) -> Event {
             // Only Claude Code names its process. For other agents only the hook call is known, not whether they
             // are still alive.
             start.client = match event.platform {
-                Platform::ClaudeCode => run.client_pid.map(client::client),
-                _ => (run.caller == Caller::Hook).then(client::caller),
+                Platform::ClaudeCode => run.client_pid.map(files::process),
+                _ => (run.caller == Caller::Hook).then(files::calling_process),
             };
         }
         EventKind::SessionEnded { git, .. } if !is_past => *git = state(),
@@ -82,6 +82,9 @@ pub fn complete(run: &Run, mut event: Event) -> Event {
             if !is_past && commits_elsewhere(run, tool, cwd.as_deref()) {
                 tool.metadata.commit = None;
                 tool.command = Some(CommandKind::Git);
+            }
+            if run.caller == Caller::Hook && tool.succeeded == Some(true) {
+                name_quiet_commit(run, tool, cwd.as_deref());
             }
         }
         _ => {}
@@ -133,6 +136,15 @@ fn commits_elsewhere(run: &Run, tool: &ToolUse, cwd: Option<&str>) -> bool {
     let own = run.session_folder.as_deref().unwrap_or(cwd);
     let folder = tool.content.as_deref().and_then(commit_folder).map_or(cwd.to_path_buf(), |folder| cwd.join(folder));
     folder != own && project::is_other_repository(&folder, own, run.home())
+}
+
+/// Adds the id of a commit of which git printed nothing, if the reflog ends with a commit of that subject.
+fn name_quiet_commit(run: &Run, tool: &mut ToolUse, cwd: Option<&str>) {
+    let Some(commit) = tool.metadata.commit.as_mut().filter(|commit| commit.sha.is_none()) else { return };
+    let Some(cwd) = cwd.map(Path::new).filter(|cwd| cwd.is_absolute()) else { return };
+    let folder = tool.content.as_deref().and_then(commit_folder).map_or(cwd.to_path_buf(), |folder| cwd.join(folder));
+    let last = git::last_commit_at(&folder, run.home());
+    commit.sha = last.filter(|(_, subject)| commit.subject.as_ref() == Some(subject)).map(|(sha, _)| sha);
 }
 
 /// Maximum bytes of a transcript to read per turn.

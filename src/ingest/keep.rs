@@ -9,8 +9,9 @@ use super::run::{self, Run};
 use crate::config;
 use crate::config::llm::OBSERVER;
 use crate::config::pauses::{RecordingPause, What};
+use crate::files;
 use crate::model::{Event, EventKind, Millis, Platform, UserAnswer};
-use crate::project::{self, client};
+use crate::project;
 use crate::redact::Redactor;
 use crate::runtime::{self, Where};
 use crate::store::Store;
@@ -137,7 +138,7 @@ impl<'a> PastSession<'a> {
         let had_old_ones = had_old_ones && imported_at.is_none_or(|at| file.keep_since.is_some_and(|since| at < since));
         let client = recorded.as_ref().and_then(|row| row.client);
         let is_at_work = recorded.as_ref().is_some_and(|row| row.ended_at.is_none())
-            && client.is_some_and(|client| client::is_alive(client) == Some(true));
+            && client.is_some_and(|client| files::is_alive(client) == Some(true));
         let of_hooks = recorded.as_ref().filter(|row| file.before != ReadBefore::InPart || row.client.is_some());
         let stored = if file.before == ReadBefore::No { HashSet::new() } else { store.stored_ids(platform, id)? };
         Ok(PastSession {

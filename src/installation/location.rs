@@ -227,7 +227,7 @@ fn program(scope: &Scope) -> Result<String> {
 #[derive(Debug)]
 pub struct McpClient {
     pub name: &'static str,
-    place: Place,
+    place: ClientFile,
     list: List,
     /// It starts servers in the folder of the project.
     starts_in_project: bool,
@@ -235,7 +235,7 @@ pub struct McpClient {
 
 /// A path below a folder.
 #[derive(Debug)]
-enum Place {
+enum ClientFile {
     Home(&'static str),
     /// Below the folder for settings: `~/.config`, on Windows `%APPDATA%`.
     Settings(&'static str),
@@ -257,7 +257,7 @@ enum List {
 const PLAIN: List = List::Json { key: "mcpServers", form: McpForm::Plain };
 
 /// A client with a list as most have it.
-const fn client(name: &'static str, place: Place) -> McpClient {
+const fn client(name: &'static str, place: ClientFile) -> McpClient {
     McpClient { name, place, list: PLAIN, starts_in_project: true }
 }
 
@@ -265,26 +265,29 @@ const fn client(name: &'static str, place: Place) -> McpClient {
 pub const MCP_CLIENTS: [McpClient; 17] = [
     McpClient {
         list: List::Json { key: "amp.mcpServers", form: McpForm::Plain },
-        ..client("amp", Place::Settings("amp/settings.json"))
+        ..client("amp", ClientFile::Settings("amp/settings.json"))
     },
-    client("antigravity", Place::Home(".gemini/config/mcp_config.json")),
-    client("auggie", Place::Home(".augment/settings.json")),
-    McpClient { starts_in_project: false, ..client("claude-desktop", Place::Desktop("Claude/claude_desktop_config.json")) },
-    client("cline-vscode", Place::VsCode("globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json")),
-    McpClient { list: List::Json { key: "mcp", form: McpForm::Stdio }, ..client("crush", Place::Settings("crush/crush.json")) },
-    client("forge", Place::Home(".forge/.mcp.json")),
-    McpClient { list: List::Yaml, ..client("goose", Place::Settings("goose/config.yaml")) },
-    client("iflow", Place::Home(".iflow/settings.json")),
-    client("junie", Place::Home(".junie/mcp/mcp.json")),
-    client("kilo-vscode", Place::VsCode("globalStorage/kilocode.kilo-code/settings/mcp_settings.json")),
-    client("kiro", Place::Home(".kiro/settings/mcp.json")),
-    McpClient { starts_in_project: false, ..client("lm-studio", Place::Home(".lmstudio/mcp.json")) },
-    client("roo", Place::VsCode("globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json")),
-    client("tabnine", Place::Home(".tabnine/agent/settings.json")),
-    client("windsurf", Place::Home(".codeium/windsurf/mcp_config.json")),
+    client("antigravity", ClientFile::Home(".gemini/config/mcp_config.json")),
+    client("auggie", ClientFile::Home(".augment/settings.json")),
+    McpClient { starts_in_project: false, ..client("claude-desktop", ClientFile::Desktop("Claude/claude_desktop_config.json")) },
+    client("cline-vscode", ClientFile::VsCode("globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json")),
+    McpClient {
+        list: List::Json { key: "mcp", form: McpForm::Stdio },
+        ..client("crush", ClientFile::Settings("crush/crush.json"))
+    },
+    client("forge", ClientFile::Home(".forge/.mcp.json")),
+    McpClient { list: List::Yaml, ..client("goose", ClientFile::Settings("goose/config.yaml")) },
+    client("iflow", ClientFile::Home(".iflow/settings.json")),
+    client("junie", ClientFile::Home(".junie/mcp/mcp.json")),
+    client("kilo-vscode", ClientFile::VsCode("globalStorage/kilocode.kilo-code/settings/mcp_settings.json")),
+    client("kiro", ClientFile::Home(".kiro/settings/mcp.json")),
+    McpClient { starts_in_project: false, ..client("lm-studio", ClientFile::Home(".lmstudio/mcp.json")) },
+    client("roo", ClientFile::VsCode("globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json")),
+    client("tabnine", ClientFile::Home(".tabnine/agent/settings.json")),
+    client("windsurf", ClientFile::Home(".codeium/windsurf/mcp_config.json")),
     McpClient {
         list: List::Json { key: "context_servers", form: McpForm::Plain },
-        ..client("zed", Place::Settings("zed/settings.json"))
+        ..client("zed", ClientFile::Settings("zed/settings.json"))
     },
 ];
 
@@ -293,10 +296,10 @@ impl McpClient {
     pub fn file(&self) -> Option<PathBuf> {
         let home = environment::home()?;
         Some(match self.place {
-            Place::Home(path) => home.join(path),
-            Place::Settings(path) => environment::user_settings(Some(&home))?.join(path),
-            Place::Desktop(path) => environment::desktop_settings(Some(&home))?.join(path),
-            Place::VsCode(path) => {
+            ClientFile::Home(path) => home.join(path),
+            ClientFile::Settings(path) => environment::user_settings(Some(&home))?.join(path),
+            ClientFile::Desktop(path) => environment::desktop_settings(Some(&home))?.join(path),
+            ClientFile::VsCode(path) => {
                 let users = environment::vs_code_folders(Some(&home));
                 let extension: PathBuf = Path::new(path).components().take(2).collect();
                 let with_it = users.iter().find(|user| user.join(&extension).is_dir());

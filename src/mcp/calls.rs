@@ -4,6 +4,7 @@ use crate::config::{self, Config, environment};
 use crate::distil::embed;
 use crate::domains;
 use crate::error::{NO_PROJECT, UserError, explain};
+use crate::evidence::{Git, ProjectRecords, evidence_of};
 use crate::index_text::query_terms;
 use crate::ingest::persist;
 use crate::ingest::run::{Caller, Run};
@@ -19,7 +20,7 @@ use crate::render::ranked_units::for_request;
 use crate::render::results::{self, error_text, form_text, not_kept};
 use crate::render::session_start::{ContextBlock, for_agent, with_below};
 use crate::render::style::{Style, wrap};
-use crate::render::time;
+use crate::render::{time, why_text};
 use crate::runtime::{self, FolderProject, Projects, Where};
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
@@ -146,7 +147,13 @@ impl CallContext {
         let all = arguments.is_set("all")?;
         let unknown = || UserError::new(format!("nothing here has the id {}", line(id, 80)), "`memory_search` prints ids");
         let (store, scope) = self.scope(all)?.ok_or_else(unknown)?;
-        let found = lookup::find(store, id)?.ok_or_else(unknown)?;
+        let Some(found) = lookup::find(store, id)? else {
+            let git = Git::open(&self.folder).ok();
+            let recorded = git.as_ref().map(|git| ProjectRecords { store, scope: &scope, redactor: &self.redactor, git });
+            let found = recorded.map(|recorded| evidence_of(&recorded, &self.folder, id)).transpose()?.flatten();
+            let text = why_text::text(&found.ok_or_else(unknown)?, Style::default());
+            return Ok(ToolAnswer::text(&text, format!("`nmem why {}` prints all", line(id, 80))));
+        };
         if !scope.is_all() && !project_of(store, &found)?.is_some_and(|project| scope.projects.contains(&project)) {
             return Err(UserError::new(format!("{} belongs to another project", line(id, 80)), "all: true shows it").into());
         }

@@ -313,6 +313,9 @@ pub struct Metadata {
     pub lines_added: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines_removed: Option<i64>,
+    /// Marks of the lines that an edit wrote, in order (`redact::LineMark`), in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<String>,
     /// The subagent that this call started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spawned_agent: Option<String>,
@@ -334,6 +337,9 @@ pub struct Metadata {
 pub struct Commit {
     pub sha: Option<String>,
     pub subject: Option<String>,
+    /// Ids of further commits that the same command made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
 }
 
 /// A change to the agent's task list.

@@ -1,5 +1,5 @@
 //! Plain types that all modules share, without I/O. Files: `event` (what an agent did), `stored` (rows as read from
-//! the store, and commands), `unit`, `memory` (kinds, findings, drafts, domains), `recalled`, `question` (requests to
+//! the store, and commands), `unit`, `memory` (kinds, findings, drafts, domains), `recalled` (also the evidence for a line or a commit), `question` (requests to
 //! a model, embeddings), `shared` (team memory), `texts` (every text of a value, with its limit).
 
 /// Declares an enum with a stored name for each variant. The names must not change: databases contain them and programs

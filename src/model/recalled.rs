@@ -1,6 +1,6 @@
 //! Results of recall, which `render` formats.
 
-use super::{Grade, Hit, MemoryRow, Millis, Platform, SessionRow, UnitRow};
+use super::{Grade, Hit, MemoryRow, Millis, Platform, PromptRow, SessionRow, ToolUseRow, UnitRow};
 use std::collections::HashMap;
 
 /// The selection for a session start.
@@ -321,4 +321,82 @@ impl TokenStats {
     pub fn net(self) -> i64 {
         self.savings() - self.distil
     }
+}
+
+spelled! {
+/// The reason to name a unit.
+Certainty, default Unknown {
+    /// A recorded edit wrote this text.
+    Edit = "edit",
+    /// A recorded command made this commit.
+    Commit = "commit",
+    /// The commit makes the same change as a recorded one: it was amended, rebased or squashed.
+    SameChange = "same change",
+    /// Recorded edits wrote most of the commit's lines; nmem did not see who made the commit.
+    Text = "text",
+    /// Nothing recorded is behind it: a person, another machine, or work before recording.
+    Unknown = "unknown",
+}
+}
+
+/// The thing that is asked about.
+#[derive(Clone, Debug)]
+pub enum OriginOf {
+    Line { file: String, number: usize, text: String, commit: Option<String> },
+    Commit { sha: String, subject: String },
+}
+
+/// The work behind a line or a commit.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    pub subject: OriginOf,
+    pub certainty: Certainty,
+    /// The recorded commit of the same change, if it has another id.
+    pub recorded_as: Option<String>,
+    /// The edit of a line, or the command that made a commit.
+    pub tool_use: Option<ToolUseRow>,
+    pub unit: Option<UnitRow>,
+    pub session: Option<SessionRow>,
+    /// The request that the edit answers.
+    pub prompt: Option<PromptRow>,
+    pub decisions: Vec<MemoryRow>,
+    /// Findings of the unit that did not help.
+    pub tried: Vec<MemoryRow>,
+    /// Tests, builds and linters of the unit after the edit: the last run of each.
+    pub checks: Vec<ToolUseRow>,
+    /// Other units whose edits are in a commit, each with the number of its lines.
+    pub others: Vec<(UnitRow, usize)>,
+    /// Lines that a commit added, and those that recorded edits wrote.
+    pub lines: (usize, usize),
+}
+
+/// The answer to a question about a line, a commit or a file.
+#[derive(Clone, Debug)]
+pub enum Evidence {
+    Origin(Box<Origin>),
+    /// The units that wrote a file, those with most lines first.
+    File {
+        file: String,
+        parts: Vec<FilePart>,
+    },
+}
+
+impl Evidence {
+    /// Returns true if something recorded is behind it.
+    pub fn is_known(&self) -> bool {
+        match self {
+            Evidence::Origin(origin) => origin.unit.is_some() || origin.tool_use.is_some(),
+            Evidence::File { parts, .. } => parts.iter().any(|part| part.unit.is_some()),
+        }
+    }
+}
+
+/// The lines of a file that one unit wrote; `None`: nothing recorded did.
+#[derive(Clone, Debug)]
+pub struct FilePart {
+    pub unit: Option<UnitRow>,
+    /// Number of its lines that have text.
+    pub lines: usize,
+    /// The first of them, from 1.
+    pub first: usize,
 }

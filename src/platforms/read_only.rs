@@ -491,7 +491,7 @@ mod tests {
         let (mut reader, mut found) = (reader(platform, &options), Found::default());
         records.into_iter().enumerate().for_each(|(at, record)| reader.line(record, at as u64, &mut found));
         reader.end(99, true, &mut found);
-        let told = found.events.iter().map(|event| match &event.what {
+        let events = found.events.iter().map(|event| match &event.what {
             EventKind::UserPrompt { text } => format!("prompt {text}"),
             EventKind::ToolUsed(tool) => {
                 format!("{} {} {:?}", tool.name, tool.content.as_deref().unwrap_or("-"), tool.succeeded.unwrap_or_default())
@@ -501,7 +501,7 @@ mod tests {
             EventKind::SessionEnded { .. } => "end".into(),
             other => format!("{other:?}"),
         });
-        told.collect()
+        events.collect()
     }
 
     #[test]

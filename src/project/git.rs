@@ -98,6 +98,17 @@ impl Repository {
         }
     }
 
+    /// Returns the commit that HEAD's reflog names last, with its subject, if it is one that `git commit` made.
+    pub fn last_commit(&self) -> Option<(String, String)> {
+        let log = self.folder.join("logs/HEAD");
+        let length = files::length(&log)?;
+        let end = files::part(&log, length.saturating_sub(REFLOG_BYTES)..length).ok()?;
+        let end = String::from_utf8_lossy(&end).into_owned();
+        let (ids, message) = end.trim_end().lines().next_back()?.split_once('\t')?;
+        let subject = message.strip_prefix("commit")?.split_once(": ")?.1;
+        Some((commit_id(ids.split(' ').nth(1)?)?, subject.to_string()))
+    }
+
     /// Returns the remote URL that git would fetch from: that of `origin`, otherwise that of the first remote; `None`
     /// if it cannot be determined. Aliases of `~/.ssh/config` are replaced by their hosts.
     pub fn remote(&self, home: Option<&Path>) -> Option<String> {
@@ -138,6 +149,9 @@ fn jj_git_folder(root: &Path) -> Option<PathBuf> {
     files::canonical(root).is_ok_and(|root| folder.starts_with(root)).then_some(folder)
 }
 
+/// Bytes at the end of a reflog that hold its last entry.
+const REFLOG_BYTES: u64 = 4096;
+
 /// Maximum linked worktrees of a repository to look at.
 const WORKTREES: usize = 1000;
 
@@ -155,6 +169,11 @@ pub fn linked_worktrees(root: &Path) -> Vec<PathBuf> {
 /// Reads the git state of the worktree that contains `cwd`.
 pub fn state_at(cwd: &Path, home: Option<&Path>) -> Option<GitState> {
     Repository::open(worktree_root(cwd, home)?).map(|r| r.state())
+}
+
+/// The commit that was just made in the repository of a folder, with its subject (see [`Repository::last_commit`]).
+pub fn last_commit_at(cwd: &Path, home: Option<&Path>) -> Option<(String, String)> {
+    Repository::open(worktree_root(cwd, home)?)?.last_commit()
 }
 
 fn commit_id(text: &str) -> Option<String> {

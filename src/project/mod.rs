@@ -1,8 +1,7 @@
 //! Identity of projects. Files: `git` (reads a repository without starting git), `git_config` (its configuration and
-//! ssh's), `worktree` (roots and relative paths), `about` (languages and frameworks), `client` (the agent's process).
+//! ssh's), `worktree` (roots and relative paths), `about` (languages and frameworks).
 
 pub mod about;
-pub mod client;
 pub mod git;
 mod git_config;
 mod worktree;

@@ -3,12 +3,13 @@
 use super::ranked::{NearUnit, RecallQuery, is_topic, near_units};
 use super::stale::{concepts, stale};
 use crate::distil::{commands, user_decisions};
+use crate::files;
 use crate::files::{canonical, small_text};
 use crate::model::{
     Annotations, Author, Check, Failing, Finding, MemoryKind, MemoryRow, Millis, Platform, PromptKind, PromptRow, PromptSource,
     Provenance, Recalled, SessionOverview, SessionRow, SessionState, SessionStatus, Trust, TurnOverview, UnitOverview, UnitRow,
 };
-use crate::project::{client, git::state_at, worktree_root};
+use crate::project::{git::state_at, worktree_root};
 use crate::prompt_injection::looks_like_prompt_injection;
 use crate::rank::{self, stem, terms};
 use crate::store::{Store, is_broken};
@@ -454,7 +455,7 @@ pub fn overviews(
         units.into_iter().map(|unit| UnitOverview { summary: summaries.remove(&unit.id), unit }).collect();
     let overviews = sessions.into_iter().map(|session| {
         let last_event_at = store.last_use(session.id)?.unwrap_or(0).max(session.active_at);
-        let alive = session.client.and_then(client::is_alive);
+        let alive = session.client.and_then(files::is_alive);
         let state = match (session.ended_at, alive) {
             (Some(_), _) => SessionStatus::Ended,
             (None, Some(true)) => SessionStatus::Active,

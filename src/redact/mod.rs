@@ -5,11 +5,12 @@
 //! secrets) and `forms` (ways to write a value with its name), `values` (spans and plausible values), `assigned`,
 //! `nearby` (values in prose and tables), `options` (passwords in command lines and addresses), `path_only` (files whose
 //! content is never stored). No regex: compiling the families would cost half as much as a whole hook (ADR/0008). Only the user's own
-//! patterns are regexes.
+//! patterns are regexes. `line_marks`: marks by which the lines that an edit wrote are found again.
 
 mod assigned;
 mod families;
 mod forms;
+mod line_marks;
 mod names;
 mod nearby;
 mod options;
@@ -19,6 +20,8 @@ mod values;
 
 use crate::model::{ID, Limit, NAME, Texts};
 use crate::text::ends;
+pub use line_marks::{LineMark, marks_of};
+
 use families::Body;
 use hmac::{Hmac, Mac};
 use path_only::Hidden;
@@ -60,7 +63,7 @@ pub struct Redactor {
     patterns: Vec<Regex>,
     hidden: Hidden,
     mark_key: Option<MarkKey>,
-    key: OnceLock<Option<[u8; 32]>>,
+    mac: OnceLock<Option<Hmac<Sha256>>>,
     replaced: AtomicU64,
 }
 
@@ -95,10 +98,13 @@ impl Redactor {
     }
 
     fn hmac(&self, text: &str) -> Option<[u8; 32]> {
-        let key = self.mark_key.as_ref().and_then(|key| *self.key.get_or_init(key))?;
-        let mut mac = Hmac::<Sha256>::new_from_slice(&key).ok()?;
+        let mut mac = self.mac.get_or_init(|| self.new_mac()).clone()?;
         mac.update(text.as_bytes());
         Some(mac.finalize().into_bytes().into())
+    }
+
+    fn new_mac(&self) -> Option<Hmac<Sha256>> {
+        Hmac::new_from_slice(&self.mark_key.as_ref().and_then(|key| key())?).ok()
     }
 
     /// Number of secrets and private parts replaced so far.
@@ -128,6 +134,12 @@ impl Redactor {
             tool.outcome = None;
             tool.content = None;
             tool.metadata.response = None;
+        }
+        if let Some((tool, _)) = value.tool_use()
+            && let Some(input) = tool.input.as_deref().filter(|_| tool.succeeded != Some(false))
+        {
+            let marks = || self.written(tool.kind, input);
+            tool.metadata.written = catch_unwind(AssertUnwindSafe(marks)).ok().flatten();
         }
         value.texts(&mut |text, limit| {
             let Ok(kept) = catch_unwind(AssertUnwindSafe(|| self.redact(text, limit))) else {

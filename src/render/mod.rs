@@ -1,7 +1,7 @@
 //! Text and JSON for people and agents, without I/O. Everything passes `clean`. Files: `style` (colours, wrapping),
 //! `time`, `block` (lines within a budget), `session_start` (the injected context), `ranked_units` (context for a
 //! query or prompt), `results` (search, errors, forms of commands), `session_log`, `memory_text`, `unit_text`,
-//! `details` (`nmem show`).
+//! `details` (`nmem show`), `why_text` (the work behind a line or a commit).
 
 mod block;
 pub mod clean;
@@ -14,6 +14,7 @@ pub mod session_start;
 pub mod style;
 pub mod time;
 pub mod unit_text;
+pub mod why_text;
 
 /// `1 session`, `3 sessions`.
 pub fn count(n: impl Into<i64>, one: &str, many: &str) -> String {

@@ -1,7 +1,6 @@
-//! The page over HTTP. Files: `access` (who may ask), `routes` (answers), `live` (changes), `state`.
+//! The page over HTTP. Files: `access` (who may ask), `routes` (answers), `state` (listening pages, and what changes for them).
 
 mod access;
-mod live;
 mod routes;
 mod state;
 
@@ -79,7 +78,7 @@ impl Server {
     pub fn run(self) -> Result<()> {
         let Server { listener, state } = self;
         let watched = Arc::clone(&state);
-        std::thread::Builder::new().name("watch".into()).spawn(move || live::run(&watched.served, &watched.listeners))?;
+        std::thread::Builder::new().name("watch".into()).spawn(move || state::watch(&watched.served, &watched.listeners))?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         runtime.block_on(accept(listener, state))
     }

@@ -1,7 +1,6 @@
 //! Routes, and the answer to a request: checks, body, queue, worker thread.
 
 use super::access::{Refusal, Requester};
-use super::live;
 use super::state::{Events, ServerState};
 use crate::config::environment;
 use crate::lookup;
@@ -204,12 +203,12 @@ async fn answered(state: &Arc<ServerState>, request: Request<Incoming>) -> Resul
         HttpRoute::Change(id, action) => {
             only_page()?;
             let fields = body(state, request).await?;
-            write(state, move || Ok(json_answer(&live::change(&own.served, &id, &action, fields)?))).await
+            write(state, move || Ok(json_answer(&super::state::change(&own.served, &id, &action, fields)?))).await
         }
         HttpRoute::Forget => {
             only_page()?;
             let fields = body(state, request).await?;
-            write(state, move || Ok(json_answer(&live::forget(&own.served, &fields)?))).await
+            write(state, move || Ok(json_answer(&super::state::forget(&own.served, &fields)?))).await
         }
         HttpRoute::Rad(verb, own_fields) => {
             let mut fields = if request.method() == Method::POST { body(state, request).await? } else { Map::new() };

@@ -8,12 +8,13 @@
 //! Files: this one opens the database and runs transactions; `create`, `migrate`, `salvage` (a
 //! broken database), `spool`. What hooks write: `events` and `tool_uses`, `unit_rows`, `index`, `passage_index` and `unit_index`
 //! (full text), `injections`. Memories: `memory_rows`, `story` and `rule_memories`, `llm_queue`, `memory_list`. Queries:
-//! `project_rows`, `history`, `unit_list`, `query` and `full_text` (search), `candidates` (recall). Others: `imports`,
+//! `project_rows`, `history`, `edits` (of a file; commits), `unit_list`, `query` and `full_text` (search), `candidates` (recall). Others: `imports`,
 //! `team_incoming` and `team_outgoing`, `deletion`, `stored_texts` (redacting again), `export_rows` and `restore`.
 
 pub mod candidates;
 mod create;
 pub mod deletion;
+pub mod edits;
 pub mod events;
 pub mod export_rows;
 pub mod full_text;

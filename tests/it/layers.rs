@@ -21,7 +21,7 @@ const LEVELS: &[&[&str]] = &[
     // use cases
     &["distil"],
     &["knowledge", "recall", "archive", "team", "installation"],
-    &["lookup"],
+    &["lookup", "evidence"],
     // the pipeline of an event, and use cases that send events through it
     &["ingest"],
     &["replay", "import", "forgetting"],

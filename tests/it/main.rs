@@ -70,6 +70,7 @@ mod team_at_once;
 mod team_attacked;
 mod units;
 mod view;
+mod why;
 
 /// A file that is not declared above would never run.
 #[test]

@@ -327,6 +327,9 @@ fn change(input: &Value, response: &Value) -> Said {
     Said { input: Some(hunks).filter(|h| !h.is_empty()), outcome: text(&response["type"]), metadata }
 }
 
+/// Maximum further commits of one command to keep.
+const COMMITS: usize = 16;
+
 /// Returns the commit that a command made: from the client's own record, from git's line `[branch sha] subject`, or, if
 /// git was quiet, from the message in the command.
 pub fn commit(command: &str, kind: Option<CommandKind>, response: &Value) -> Option<Commit> {
@@ -334,20 +337,22 @@ pub fn commit(command: &str, kind: Option<CommandKind>, response: &Value) -> Opt
     if kind != Some(CommandKind::Commit) && !noted.is_object() {
         return None;
     }
-    let printed = text(&response["stdout"]).and_then(|out| out.lines().find_map(printed_commit)).unwrap_or_default();
+    let printed: Vec<Commit> = response["stdout"].as_str().unwrap_or_default().lines().filter_map(printed_commit).collect();
+    let also = printed.iter().skip(1).take(COMMITS).filter_map(|commit| commit.sha.clone()).collect();
+    let printed = printed.into_iter().next().unwrap_or_default();
     let sha = text(&noted["sha"]).or(printed.sha);
     // If git printed no commit, there must be no sign that the commit failed.
     let sure =
         noted.is_object() || sha.is_some() || response["stdout"].as_str().is_none_or(|out| !out.contains("nothing to commit"));
     let subject = printed.subject.or_else(|| command_kind::commit_message(command).filter(|_| sure));
-    Some(Commit { sha, subject }).filter(|c| c.sha.is_some() || c.subject.is_some())
+    Some(Commit { sha, subject, also }).filter(|c| c.sha.is_some() || c.subject.is_some())
 }
 
 fn printed_commit(line: &str) -> Option<Commit> {
     let (head, subject) = line.strip_prefix('[')?.split_once("] ")?;
     let sha = head.rsplit(' ').next()?;
     let hex = (7..=64).contains(&sha.len()) && sha.bytes().all(|b| b.is_ascii_hexdigit());
-    hex.then(|| Commit { sha: Some(sha.to_string()), subject: Some(subject.to_string()) })
+    hex.then(|| Commit { sha: Some(sha.to_string()), subject: Some(subject.to_string()), also: Vec::new() })
 }
 
 pub fn task_change(name: &str, payload: &Value) -> Option<TaskChange> {

@@ -1,0 +1,268 @@
+//! Questions to the `git` program. Each only reads, and starts no program that a repository's settings name.
+
+use crate::config::environment;
+use crate::error::UserError;
+use anyhow::{Context, Result};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A worktree that git answers for.
+#[derive(Debug)]
+pub struct Git {
+    program: PathBuf,
+    pub root: PathBuf,
+}
+
+/// A line of a file, and the commit that brought it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlamedLine {
+    pub text: String,
+    /// `None`: not committed yet.
+    pub commit: Option<String>,
+    /// Path of the file in that commit.
+    pub path: String,
+    /// Unix seconds at which the change was made, and at which the commit was.
+    pub authored_at: i64,
+    pub committed_at: i64,
+}
+
+/// A commit, and the lines that it added.
+#[derive(Clone, Debug, Default)]
+pub struct CommitChange {
+    pub sha: String,
+    pub parents: Vec<String>,
+    pub subject: String,
+    pub author: String,
+    pub message: String,
+    pub authored_at: i64,
+    pub committed_at: i64,
+    /// Added lines by file.
+    pub added: Vec<(String, Vec<String>)>,
+}
+
+impl Git {
+    /// Opens the worktree of a folder.
+    ///
+    /// # Errors
+    ///
+    /// There is no git, or no repository.
+    pub fn open(folder: &Path) -> Result<Git> {
+        let missing = || UserError::new("git is not on PATH", "install git, or put it on PATH");
+        let program = environment::program("git").ok_or_else(missing)?;
+        let mut git = Git { program, root: folder.to_path_buf() };
+        let none = || UserError::new(format!("{} is not in a git repository", folder.display()), "change into one");
+        let root = git.ask(&["rev-parse", "--show-toplevel"]).map_err(|_| none())?;
+        git.root = PathBuf::from(root.trim_end_matches(['\n', '\r']));
+        Ok(git)
+    }
+
+    /// Runs git and returns its output.
+    ///
+    /// # Errors
+    ///
+    /// It cannot run, or fails: the text is git's own.
+    fn ask(&self, arguments: &[&str]) -> Result<String> {
+        self.ask_with(arguments, None)
+    }
+
+    fn ask_with(&self, arguments: &[&str], stdin: Option<&str>) -> Result<String> {
+        let mut git = Command::new(&self.program);
+        git.arg("--no-pager").args(["-c", "core.fsmonitor=false", "-c", "core.quotePath=false"]).arg("-C").arg(&self.root);
+        git.args(arguments).env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
+        git.stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() }).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = git.spawn().context("cannot start git")?;
+        let pipe = child.stdin.take().zip(stdin.map(String::from));
+        // A thread, because git may answer before it has read everything.
+        let writer = pipe.map(|(mut pipe, text)| std::thread::spawn(move || drop(pipe.write_all(text.as_bytes()))));
+        let output = child.wait_with_output().context("cannot read from git")?;
+        writer.map(std::thread::JoinHandle::join);
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            anyhow::bail!("git {}: {}", arguments.first().unwrap_or(&""), said.trim().trim_start_matches("fatal: "));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Resolves a name to a commit's full id; `None` if there is no such commit.
+    pub fn commit_id(&self, name: &str) -> Option<String> {
+        let name = format!("{name}^{{commit}}");
+        let id = self.ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name]).ok()?;
+        Some(id.trim().to_string()).filter(|id| !id.is_empty())
+    }
+
+    /// The lines of a file in the working tree, each with its commit. White space counts for nothing.
+    pub fn blame(&self, path: &str) -> Result<Vec<BlamedLine>> {
+        let said = self.ask(&["blame", "-w", "--line-porcelain", "--no-textconv", "--", path])?;
+        Ok(blamed(&said))
+    }
+
+    /// A commit with the lines that it added.
+    pub fn change(&self, sha: &str) -> Result<CommitChange> {
+        let format = "--format=%H%x00%P%x00%s%x00%an%x00%at%x00%ct%x00%B%x00";
+        let said = self.ask(&[
+            "show",
+            "--no-textconv",
+            "--no-ext-diff",
+            "--no-color",
+            "-w",
+            "-U0",
+            "--first-parent",
+            "-m",
+            format,
+            sha,
+        ])?;
+        let mut parts = said.splitn(8, '\0');
+        let mut next = || parts.next().unwrap_or_default().trim().to_string();
+        let (sha, parents, subject, author) = (next(), next(), next(), next());
+        let (authored_at, committed_at) = (next().parse().unwrap_or_default(), next().parse().unwrap_or_default());
+        let (message, patch) = (next(), parts.next().unwrap_or_default());
+        let parents = parents.split_whitespace().map(String::from).collect();
+        Ok(CommitChange { sha, parents, subject, author, message, authored_at, committed_at, added: added_lines(patch) })
+    }
+
+    /// Those of the commits that the repository still has, with their full ids.
+    pub fn existing(&self, shas: &[String]) -> Vec<(String, String)> {
+        let asked: String = shas.iter().map(|sha| format!("{sha}^{{commit}}\n")).collect();
+        let said = self.ask_with(&["cat-file", "--batch-check=%(objectname)"], Some(&asked)).unwrap_or_default();
+        let full =
+            |line: &str| Some(line.trim().to_string()).filter(|id| id.bytes().all(|b| b.is_ascii_hexdigit()) && id.len() >= 40);
+        shas.iter().zip(said.lines()).filter_map(|(sha, line)| Some((sha.clone(), full(line)?))).collect()
+    }
+
+    /// The ids of the changes that commits make, which stay the same when a commit is amended in its message or rebased.
+    pub fn patch_ids(&self, shas: &[String]) -> Vec<(String, String)> {
+        let listed: String = shas.iter().map(|sha| format!("{sha}\n")).collect();
+        let patches =
+            self.ask_with(&["diff-tree", "--stdin", "-p", "-r", "--root", "--no-textconv", "--no-ext-diff"], Some(&listed));
+        self.ids_of(&patches.unwrap_or_default())
+    }
+
+    /// The id of the change from one commit to another.
+    pub fn patch_id_between(&self, from: &str, to: &str) -> Option<String> {
+        let patch = self.ask(&["diff-tree", "-p", "-r", "--no-textconv", "--no-ext-diff", from, to]).ok()?;
+        self.ids_of(&patch).into_iter().next().map(|(_, id)| id)
+    }
+
+    fn ids_of(&self, patches: &str) -> Vec<(String, String)> {
+        let said = self.ask_with(&["patch-id", "--stable"], Some(patches)).unwrap_or_default();
+        let pair = |line: &str| line.split_once(' ').map(|(id, sha)| (sha.trim().to_string(), id.to_string()));
+        said.lines().filter_map(pair).collect()
+    }
+
+    /// The commits of a branch that another one lacks, oldest first.
+    pub fn commits_since(&self, base: &str, branch: &str) -> Result<Vec<String>> {
+        let range = format!("{base}..{branch}");
+        let said = self.ask(&["rev-list", "--reverse", "--no-merges", "--end-of-options", &range])?;
+        Ok(said.lines().map(String::from).collect())
+    }
+
+    /// The current branch; `None` on a detached head.
+    pub fn branch(&self) -> Option<String> {
+        self.ask(&["symbolic-ref", "--short", "--quiet", "HEAD"]).ok().map(|name| name.trim().to_string())
+    }
+
+    /// The branch that others start from: that of the remote, else the first common name that exists.
+    pub fn base_branch(&self) -> Option<String> {
+        let remote = self.ask(&["symbolic-ref", "--short", "--quiet", "refs/remotes/origin/HEAD"]).ok();
+        let remote = remote.map(|name| name.trim().to_string()).filter(|name| !name.is_empty());
+        remote.or_else(|| {
+            ["origin/main", "origin/master", "main", "master", "trunk"]
+                .into_iter()
+                .find(|name| self.commit_id(name).is_some())
+                .map(String::from)
+        })
+    }
+
+    /// The paths of the working tree that differ from the last commit, with those that git does not track.
+    pub fn uncommitted(&self) -> Result<Vec<String>> {
+        let said = self.ask(&["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=all"])?;
+        let mut paths = Vec::new();
+        let mut entries = said.split('\0');
+        while let Some(entry) = entries.next() {
+            let Some((state, path)) = entry.split_at_checked(3) else { continue };
+            paths.push(path.to_string());
+            // The name before a rename follows.
+            if state.starts_with('R') {
+                entries.next();
+            }
+        }
+        Ok(paths)
+    }
+}
+
+fn blamed(said: &str) -> Vec<BlamedLine> {
+    let mut lines = Vec::new();
+    let (mut commit, mut path, mut authored_at, mut committed_at) = (None, String::new(), 0, 0);
+    for line in said.split('\n') {
+        if let Some(text) = line.strip_prefix('\t') {
+            let text = text.trim_end_matches('\r').to_string();
+            lines.push(BlamedLine { text, commit: commit.take(), path: std::mem::take(&mut path), authored_at, committed_at });
+            continue;
+        }
+        match line.split_once(' ') {
+            Some(("author-time", at)) => authored_at = at.parse().unwrap_or_default(),
+            Some(("committer-time", at)) => committed_at = at.parse().unwrap_or_default(),
+            Some(("filename", name)) => path = name.to_string(),
+            Some((id, _)) if id.len() >= 40 && id.bytes().all(|b| b.is_ascii_hexdigit()) => {
+                commit = Some(id.to_string()).filter(|id| id.bytes().any(|b| b != b'0'));
+            }
+            _ => {}
+        }
+    }
+    lines
+}
+
+fn added_lines(patch: &str) -> Vec<(String, Vec<String>)> {
+    let mut added: Vec<(String, Vec<String>)> = Vec::new();
+    // Lines of a hunk that are left: a line of a file may look like a header.
+    let mut left = 0_usize;
+    for line in patch.split('\n') {
+        if left > 0 {
+            if let Some(text) = line.strip_prefix('+') {
+                left -= 1;
+                if let Some((_, lines)) = added.last_mut() {
+                    lines.push(text.trim_end_matches('\r').to_string());
+                }
+            }
+            continue;
+        }
+        if let Some(path) = line.strip_prefix("+++ ") {
+            let path = path.trim_end_matches('\t').trim_matches('"');
+            added.push((path.strip_prefix("b/").unwrap_or(path).to_string(), Vec::new()));
+        } else if line.starts_with("@@ ") {
+            // `@@ -1,2 +3,4 @@`
+            let range = line.split(' ').nth(2).unwrap_or_default();
+            left = range.split_once(',').map_or(1, |(_, count)| count.parse().unwrap_or(0));
+        }
+    }
+    added.retain(|(path, _)| path != "/dev/null");
+    added
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blame_names_the_commit_of_each_line() {
+        let id = "a".repeat(40);
+        let none = "0".repeat(40);
+        let said = format!(
+            "{id} 1 1 1\nauthor Dev\nauthor-time 10\ncommitter-time 20\nsummary x\nfilename old.rs\n\tlet a = 1;\n{none} 2 2 1\nauthor-time 30\ncommitter-time 30\nfilename new.rs\n\t\n"
+        );
+        let lines = blamed(&said);
+        assert_eq!(lines.len(), 2);
+        assert_eq!(
+            (lines[0].commit.as_deref(), lines[0].path.as_str(), lines[0].authored_at, lines[0].committed_at),
+            (Some(id.as_str()), "old.rs", 10, 20)
+        );
+        assert_eq!((lines[1].commit.as_deref(), lines[1].text.as_str()), (None, ""));
+    }
+
+    #[test]
+    fn a_line_that_looks_like_a_header_is_a_line() {
+        let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n-old\n-- b\n+++ c\n+new\n+@@ -1 +1 @@\n--- a/y\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n";
+        assert_eq!(added_lines(patch), [("x".to_string(), vec!["++ c".to_string(), "new".into(), "@@ -1 +1 @@".into()])]);
+    }
+}

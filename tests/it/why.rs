@@ -1,0 +1,188 @@
+//! `nmem why`: which edit, request and decision are behind a line or a commit, in a real repository.
+
+use crate::world::World;
+use serde_json::{Value, json};
+use std::process::Command;
+
+/// 2026-11-21 09:00 UTC, where each world begins, in seconds.
+const BEGUN: i64 = 1_795_251_600;
+
+/// A project with a real repository. `None`, said loudly, without git.
+fn repository() -> Option<World> {
+    if Command::new("git").arg("--version").output().is_err() {
+        eprintln!("PASSED OVER: git is not on PATH");
+        return None;
+    }
+    let world = World::new();
+    std::fs::remove_dir_all(world.project().join(".git")).unwrap();
+    git(&world, 0, &["init", "-q", "-b", "main"]);
+    git(&world, 0, &["remote", "add", "origin", "https://example.org/dev/project.git"]);
+    Some(world)
+}
+
+/// Runs git as a person at a time, in seconds after the begin.
+fn git(world: &World, at: i64, args: &[&str]) -> String {
+    let date = format!("{} +0000", BEGUN + at);
+    let mut command = Command::new("git");
+    command.arg("-C").arg(world.project()).args(["-c", "user.name=Dev", "-c", "user.email=dev@example.org"]).args(args);
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
+    let done = command.output().unwrap();
+    assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8_lossy(&done.stdout).trim().to_string()
+}
+
+fn send(world: &mut World, at: i64, event: &str, more: Value) {
+    world.now = (BEGUN + at) * 1000;
+    let mut payload = json!({"session_id": "the-session", "hook_event_name": event, "cwd": world.project()});
+    payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    assert_eq!(world.feed(&["record"], payload.to_string().as_bytes()).code, Some(0));
+}
+
+fn prompt(world: &mut World, at: i64, text: &str) {
+    send(world, at, "UserPromptSubmit", json!({"prompt": text, "prompt_id": format!("p{at}")}));
+}
+
+/// Writes a file, as the agent's tool does.
+fn write(world: &mut World, at: i64, file: &str, text: &str) {
+    world.write(&format!("project/{file}"), text);
+    let path = world.project().join(file);
+    let input = json!({"file_path": path, "content": text});
+    let response = json!({"type": "create", "filePath": path, "content": text, "structuredPatch": []});
+    send(
+        world,
+        at,
+        "PostToolUse",
+        json!({"tool_name": "Write", "tool_use_id": format!("w{at}"), "tool_input": input, "tool_response": response}),
+    );
+}
+
+fn run(world: &mut World, at: i64, command: &str, output: &str) {
+    let response = json!({"stdout": output, "stderr": "", "interrupted": false});
+    send(
+        world,
+        at,
+        "PostToolUse",
+        json!({"tool_name": "Bash", "tool_use_id": format!("b{at}"), "tool_input": {"command": command}, "tool_response": response}),
+    );
+}
+
+/// Commits, as the agent does: it runs git in its shell.
+fn commit(world: &mut World, at: i64, subject: &str, is_quiet: bool) -> String {
+    git(world, at, &["add", "-A"]);
+    let quiet = if is_quiet { "-q " } else { "" };
+    let said = git(world, at, &["commit", if is_quiet { "-q" } else { "--no-verify" }, "-m", subject]);
+    run(world, at, &format!("git commit {quiet}-m \"{subject}\""), &said);
+    git(world, at, &["rev-parse", "HEAD"])
+}
+
+fn why(world: &World, subject: &str) -> Value {
+    world.nmem(&["why", subject, "--json"]).json()
+}
+
+const GREET: &str =
+    "def greet(name):\n    return f\"Hello there, {name}\"\n\n\nif __name__ == \"__main__\":\n    print(greet(\"world\"))\n";
+
+#[test]
+fn a_line_and_its_commit_lead_to_the_request_and_the_checks() {
+    let Some(mut world) = repository() else { return };
+    prompt(&mut world, 1, "Make the greeting friendlier. Always use f-strings, never concatenate strings.");
+    write(&mut world, 2, "greet.py", GREET);
+    run(&mut world, 3, "pytest -q", "3 passed");
+    let sha = commit(&mut world, 4, "feat: greet in a friendlier way", false);
+    send(&mut world, 5, "Stop", json!({"last_assistant_message": "The greeting is friendlier now."}));
+    // A person goes on.
+    world.write("project/greet.py", &GREET.replace("def greet", "GREETED = set()\n\n\ndef greet"));
+    git(&world, 60, &["commit", "-qam", "Remember whom it greeted"]);
+    let person = git(&world, 60, &["rev-parse", "HEAD"]);
+
+    let line = why(&world, "greet.py:5");
+    assert_eq!(
+        (&line["certainty"], &line["edit"]["id"], &line["unit"]["id"]),
+        (&json!("edit"), &json!("t1"), &json!("u1")),
+        "{line}"
+    );
+    assert!(line["prompt"]["text"].as_str().unwrap().starts_with("Make the greeting friendlier"), "{line}");
+    assert_eq!((&line["checks"][0]["command"], &line["checks"][0]["passed"]), (&json!("pytest -q"), &json!(true)), "{line}");
+    assert_eq!((&line["commit"], &line["session"]), (&json!(sha), &json!("the-session")));
+
+    let made = why(&world, &sha);
+    assert_eq!(
+        (&made["certainty"], &made["command"], &made["unit"]["id"]),
+        (&json!("commit"), &json!("t3"), &json!("u1")),
+        "{made}"
+    );
+    assert_eq!(world.nmem(&["show", &sha[..8], "--json"]).json()["unit"]["id"], "u1", "show takes a commit, too");
+
+    // A line and a commit of a person are said to be so, and the exit code says it.
+    let own = world.nmem(&["why", "greet.py:1", "--json"]);
+    assert_eq!((own.json()["certainty"].clone(), own.code), (json!("unknown"), Some(1)), "{}", own.text());
+    assert_eq!(why(&world, &person)["certainty"], "unknown");
+
+    let said = world.nmem(&["why", "greet.py:5"]).text();
+    let said = said.replace(&sha[..10], "SHA");
+    insta::assert_snapshot!(said, @r#"
+    greet.py:5  `return f"Hello there, {name}"`
+    A recorded edit wrote this text.
+      edit     t1 on 2026-11-21 at 09:00
+      commit   SHA
+      unit     u1 Greet in a friendlier way, done
+      session  s1 of Claude Code, 2026-11-21
+      asked    p1 Make the greeting friendlier. Always use f-strings, never concatenate strings.
+      decided  m1 Always use f-strings, never concatenate strings
+      check    pytest -q passed
+    [exit 0]
+    "#);
+    let whole = world.nmem(&["why", "greet.py"]).text();
+    assert!(whole.contains("4  u1") && whole.contains("1  not recorded"), "{whole}");
+    let neither = world.nmem(&["why", "nothing.py:3"]);
+    assert!(neither.code == Some(1) && neither.text().contains("neither a file nor a commit"), "{}", neither.text());
+    assert!(world.nmem(&["why", "greet.py:99"]).text().contains("has 9 lines"));
+}
+
+#[test]
+fn a_commit_is_followed_when_it_is_amended_rebased_or_squashed() {
+    let Some(mut world) = repository() else { return };
+    world.write("project/README.md", "# Project\n");
+    git(&world, 0, &["add", "-A"]);
+    git(&world, 0, &["commit", "-qm", "Begin"]);
+    prompt(&mut world, 1, "Make the greeting friendlier");
+    write(&mut world, 2, "greet.py", GREET);
+    let first = commit(&mut world, 3, "feat: greet in a friendlier way", false);
+    write(&mut world, 4, "leave.py", "def leave(name):\n    return f\"Goodbye then, {name}\"\n");
+    let second = commit(&mut world, 5, "feat: say goodbye", true);
+    assert_eq!(why(&world, &second)["certainty"], "commit", "git printed nothing; the reflog has its id");
+
+    git(&world, 10, &["commit", "-q", "--amend", "-m", "Say goodbye, too"]);
+    let amended = why(&world, "HEAD");
+    assert_eq!((&amended["certainty"], &amended["recorded_as"]), (&json!("same change"), &json!(second)), "{amended}");
+
+    git(&world, 11, &["checkout", "-q", "-b", "other", "main~2"]);
+    world.write("project/other.md", "Something else\n");
+    git(&world, 11, &["add", "-A"]);
+    git(&world, 11, &["commit", "-qm", "Something else"]);
+    git(&world, 12, &["rebase", "-q", "other", "main"]);
+    let rebased = why(&world, "main~1");
+    assert_eq!((&rebased["certainty"], &rebased["recorded_as"]), (&json!("same change"), &json!(first)), "{rebased}");
+
+    git(&world, 13, &["reset", "-q", "--soft", "main~2"]);
+    git(&world, 13, &["commit", "-qm", "Greet and say goodbye"]);
+    let squashed = why(&world, "HEAD");
+    assert_eq!((&squashed["certainty"], &squashed["session"]), (&json!("same change"), &json!("the-session")), "{squashed}");
+}
+
+#[test]
+fn the_same_minute_is_no_reason() {
+    let Some(mut world) = repository() else { return };
+    prompt(&mut world, 1, "Make the greeting friendlier");
+    write(&mut world, 2, "greet.py", GREET);
+    // A bot commits another file while the agent works; nothing of the session is in it.
+    world.write(
+        "project/package.json",
+        "{\n  \"dependencies\": {\"left-pad\": \"1.3.1\", \"right-pad\": \"1.0.1\"},\n  \"name\": \"greeting-service\"\n}\n",
+    );
+    git(&world, 3, &["add", "package.json"]);
+    git(&world, 3, &["commit", "-qm", "Bump left-pad"]);
+    assert_eq!(why(&world, "HEAD")["certainty"], "unknown");
+    assert_eq!(why(&world, "package.json:2")["certainty"], "unknown");
+    assert_eq!(why(&world, "greet.py:2")["certainty"], "edit", "it is not committed yet");
+}
