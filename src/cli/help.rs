@@ -10,7 +10,13 @@ use std::path::PathBuf;
 
 /// The groups and their commands, in the order of the help.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Every day", &["context", "search", "units", "show", "log", "resume", "view", "serve", "status", "error", "how", "why"]),
+    (
+        "Every day",
+        &[
+            "context", "search", "units", "show", "log", "resume", "view", "serve", "status", "error", "how", "why", "verify",
+            "handoff", "pr",
+        ],
+    ),
     ("Curate memories", &["remember", "edit", "pin", "unpin", "supersede", "done", "review", "forget", "distil"]),
     (
         "Set up and control",

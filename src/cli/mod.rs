@@ -1,7 +1,7 @@
 //! The command line: a file a command, with its arguments, one call of a use case and one of `render`.
 //!
 //! `hook` (record, mcp, rad), `context`, `search`, `units`, `show` (and log, resume), `view` (and serve),
-//! `status`, `how` (with error), `why`, `remember` (and edit, pin, supersede, review), `forget`, `off`, `project` (with
+//! `status`, `how` (with error), `why` (with verify, handoff, pr), `remember` (and edit, pin, supersede, review), `forget`, `off`, `project` (with
 //! trust), `team` (with sync), `domain`, `distil`, `models`, `import`, `export` (with restore), `doctor`, `install`, `demo`,
 //! `help` (with completions and man). Shared: `output`, `project_argument`.
 
@@ -70,6 +70,9 @@ enum Command {
     Error(how::ErrorArguments),
     How(how::HowArguments),
     Why(why::WhyArguments),
+    Verify(why::VerifyArguments),
+    Handoff(why::HandoffArguments),
+    Pr(why::PrArguments),
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
     Demo(demo::DemoArguments),
@@ -141,6 +144,9 @@ fn run(command: Command) -> Result<bool> {
         Command::Rad(args) => return hook::run_rad(&args),
         Command::Resume(args) => return show::run_resume(&args),
         Command::Why(args) => return why::run(&args),
+        Command::Verify(args) => return why::run_verify(&args),
+        Command::Pr(args) => return why::run_pr(&args),
+        Command::Handoff(args) => why::run_handoff(&args),
         Command::Record(_) => Ok(()),
         Command::Context(args) => context::run(&args),
         Command::Import(args) => import::run(&args),

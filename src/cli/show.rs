@@ -8,7 +8,7 @@ use crate::error::{NO_PROJECT, UserError};
 use crate::evidence::evidence_of;
 use crate::model::{Evidence, Millis, SessionRow};
 use crate::render::clean::{self, line};
-use crate::render::{session_log, time, why_text};
+use crate::render::{evidence_text, session_log, time};
 use crate::text::is_unseen;
 use crate::{lookup, platforms, recall};
 use anyhow::{Context, Result};
@@ -44,7 +44,7 @@ pub fn run(args: &ShowArguments) -> Result<()> {
     let store = open(&config)?.ok_or_else(unknown)?;
     let Some(found) = lookup::find(&store, &args.id)? else {
         let found = evidence_of_commit(args)?.ok_or_else(unknown)?;
-        let text = if args.json { why_text::json(&found).to_string() } else { why_text::text(&found, output::style()) };
+        let text = if args.json { evidence_text::json(&found).to_string() } else { evidence_text::text(&found, output::style()) };
         return output::entry(&text, args.json);
     };
     let text = match args.json {

@@ -1,12 +1,18 @@
-//! `nmem why`: the edit, the unit and the request behind a line, a file or a commit.
+//! `nmem why`: the edit, the unit and the request behind a line, a file or a commit. `nmem verify`: the checks of the
+//! working tree. `nmem handoff` and `nmem pr`: a unit, or a branch, for somebody else.
 
 use super::output;
-use super::project_argument::{ProjectArgument, ProjectEvidence};
+use super::project_argument::{ProjectArgument, ProjectEvidence, open};
 use crate::error::UserError;
-use crate::evidence::evidence_of;
+use crate::evidence::{branch_story, evidence_of, handoff, verify};
+use crate::lookup;
+use crate::model::{Platform, StoredItem, UnitRow};
+use crate::platforms;
 use crate::render::clean::line;
-use crate::render::why_text;
+use crate::render::{evidence_text, unit_text};
+use crate::store::Store;
 use anyhow::Result;
+use clap::ValueEnum;
 
 /// Show the edit and the request behind a line, file or commit
 #[derive(Debug, clap::Args)]
@@ -33,7 +39,138 @@ pub fn run(args: &WhyArguments) -> Result<bool> {
         UserError::new(what, "give FILE, FILE:LINE or a commit, such as HEAD")
     };
     let found = found.ok_or_else(neither)?;
-    let text = if args.json { why_text::json(&found).to_string() } else { why_text::text(&found, output::style()) };
+    let text = if args.json { evidence_text::json(&found).to_string() } else { evidence_text::text(&found, output::style()) };
     output::entry(&text, args.json)?;
     Ok(found.is_known())
+}
+
+/// Show which checks passed, failed, or ran before the last change
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem verify\n         nmem verify --format md >> pull-request.md\n\nChecks are the tests, builds and linters that agents ran here: at least twice, or since the last change. Nothing is run.\nExits with 1 if the last run of one failed, or is older than the last change of a file."
+)]
+pub struct VerifyArguments {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Print Markdown, for a pull request
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    format: Option<VerifyFormat>,
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum VerifyFormat {
+    Md,
+}
+
+/// Runs the command; returns true if no known check fails or is out of date.
+pub fn run_verify(args: &VerifyArguments) -> Result<bool> {
+    let evidence = ProjectEvidence::open(&args.project)?;
+    let verification = verify(&evidence.recorded())?;
+    let text = match args.format {
+        _ if args.json => evidence_text::verification_json(&verification).to_string(),
+        Some(VerifyFormat::Md) => evidence_text::verification_markdown(&verification),
+        None => evidence_text::verification(&verification, output::style()),
+    };
+    output::entry(&text, args.json)?;
+    Ok(verification.is_sound())
+}
+
+/// Print the state of a work unit for another agent or person, ready to paste
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem handoff\n         nmem handoff u12 --to codex\n\nGoal, decisions, what was tried, files, checks and open ends, in at most 3,000 bytes."
+)]
+pub struct HandoffArguments {
+    /// A work unit, or something in one: u12, m7, p3, s14 [default: the last unit here]
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+    /// Also print how this agent is started with it
+    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    to: Option<Platform>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+fn agent(name: &str) -> Result<Platform, String> {
+    let names = || Platform::ALL.iter().map(|platform| platform.name()).collect::<Vec<_>>().join(", ");
+    Platform::from_name(name).ok_or_else(|| format!("one of: {}", names()))
+}
+
+/// Runs the command.
+pub fn run_handoff(args: &HandoffArguments) -> Result<()> {
+    let (folder, config) = args.project.config()?;
+    let nothing = || UserError::new("nothing is recorded here yet", "`nmem import` reads past sessions");
+    let store = open(&config)?.ok_or_else(nothing)?;
+    let unit = match &args.id {
+        Some(id) => unit_of(&store, id)?,
+        None => {
+            let place = args.project.find(&folder, &config, Some(&store));
+            let scope = place.scope().ok_or_else(nothing)?;
+            store.units_of_projects(&scope, None, 1)?.0.pop().ok_or_else(nothing)?
+        }
+    };
+    let id = unit_text::id(&unit);
+    let handoff = handoff(&store, unit)?;
+    if args.json {
+        return output::entry(&evidence_text::handoff_json(&handoff).to_string(), true);
+    }
+    output::print(&evidence_text::handoff(&handoff))?;
+    if let Some(platform) = args.to {
+        output::warn(&match platforms::adapter(platform).setup().and_then(|setup| setup.programs.first()) {
+            Some(program) => format!("start {} with it: {program} \"$(nmem handoff {id})\"", platform.title()),
+            None => format!("paste it into {}", platform.title()),
+        });
+    }
+    Ok(())
+}
+
+/// The unit with an id, or of what has the id.
+fn unit_of(store: &Store, id: &str) -> Result<UnitRow> {
+    let unknown = || UserError::new(format!("nothing has the id {}", line(id, 80)), "`nmem units` prints ids");
+    let unit = match lookup::find(store, id)?.ok_or_else(unknown)? {
+        StoredItem::Unit(unit) => return Ok(*unit),
+        StoredItem::Session(session) => {
+            store.units_of_session(session.id)?.into_iter().max_by_key(|unit| unit.id).map(|unit| unit.id)
+        }
+        StoredItem::Prompt(prompt) => store.unit_of_prompt(prompt.session_id, prompt.id)?,
+        StoredItem::ToolUse(tool) => store.unit_of_tool_use(tool.id)?,
+        StoredItem::Memory(memory) => memory.unit,
+    };
+    let unit = unit.map(|unit| store.unit_by_row(unit)).transpose()?.flatten();
+    Ok(unit.ok_or_else(|| UserError::new(format!("{} belongs to no work unit", line(id, 80)), "`nmem units` prints ids"))?)
+}
+
+/// Print a pull request's text from the recorded work on this branch
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: nmem pr | gh pr create --title \"…\" --body-file -\n         nmem pr --base develop")]
+pub struct PrArguments {
+    /// The branch to merge into [default: the remote's main branch]
+    #[arg(long, value_name = "BRANCH")]
+    base: Option<String>,
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+/// Runs the command; returns true if something recorded is on the branch.
+pub fn run_pr(args: &PrArguments) -> Result<bool> {
+    let evidence = ProjectEvidence::open(&args.project)?;
+    let recorded = evidence.recorded();
+    let unknown = || UserError::new("the branch to merge into is unknown", "name it: nmem pr --base main");
+    let base = args.base.clone().or_else(|| recorded.git.base_branch()).ok_or_else(unknown)?;
+    let base = recorded
+        .git
+        .commit_id(&base)
+        .ok_or_else(|| UserError::new(format!("there is no branch {}", line(&base, 80)), "give --base BRANCH"))?;
+    let story = branch_story(&recorded, &base)?;
+    if story.commits.is_empty() {
+        return Err(UserError::new("this branch has no commit that its base lacks", "commit first, or give --base BRANCH").into());
+    }
+    output::print(&evidence_text::pull_request(&story))?;
+    Ok(!story.units.is_empty())
 }

@@ -121,6 +121,11 @@ impl Git {
         Ok(CommitChange { sha, parents, subject, author, message, authored_at, committed_at, added: added_lines(patch) })
     }
 
+    /// The subject of a commit; empty if it is not there.
+    pub fn subject(&self, sha: &str) -> String {
+        self.ask(&["show", "--no-patch", "--format=%s", sha]).map(|said| said.trim().to_string()).unwrap_or_default()
+    }
+
     /// Those of the commits that the repository still has, with their full ids.
     pub fn existing(&self, shas: &[String]) -> Vec<(String, String)> {
         let asked: String = shas.iter().map(|sha| format!("{sha}^{{commit}}\n")).collect();

@@ -1,9 +1,55 @@
 //! Use case: what recorded work says about a line, a commit, the working tree or a unit. `git_program` (questions to git),
-//! `origin` (the edit and the unit behind a line or a commit), `verify` (checks since the last edit), `handoff` (the state of
-//! a unit for somebody else, and a pull request's text).
+//! `origin` (the edit and the unit behind a line or a commit), `verify` (checks since the last change); here the state of a
+//! unit for somebody else, and the units of a branch.
 
 mod git_program;
 mod origin;
+mod verify;
 
 pub use git_program::Git;
 pub use origin::{ProjectRecords, evidence_of};
+pub use verify::verify;
+
+use crate::model::{BranchStory, Certainty, Handoff, PromptKind, PromptSource, UnitRow};
+use crate::store::Store;
+use anyhow::Result;
+use origin::{last_checks, sorted, why_commit};
+
+/// Maximum commits of a branch to follow.
+const COMMITS: usize = 200;
+
+/// Reads the state of a unit.
+pub fn handoff(store: &Store, unit: UnitRow) -> Result<Handoff> {
+    let session = store.session_by_row(unit.session)?;
+    let said = store.said_in_unit(unit.session, unit.id)?;
+    let (asked, answered): (Vec<_>, Vec<_>) = said
+        .into_iter()
+        .filter(|prompt| prompt.kind != PromptKind::TakenBack)
+        .partition(|prompt| prompt.source == PromptSource::User);
+    let closing = answered.into_iter().rfind(|prompt| prompt.kind == PromptKind::Closing && prompt.agent_id.is_none());
+    let memories = store.memories_of_unit(unit.session, unit.id)?;
+    let checks = last_checks(store, &unit, 0)?;
+    let [decisions, tried, open] = sorted(memories);
+    Ok(Handoff { unit, session, asked, closing, decisions, tried, open, checks })
+}
+
+/// Reads the units whose work is in the commits of the current branch, oldest first.
+pub fn branch_story(recorded: &ProjectRecords, base: &str) -> Result<BranchStory> {
+    let mut story = BranchStory { verification: verify(recorded)?, ..BranchStory::default() };
+    let commits = recorded.git.commits_since(base, "HEAD")?;
+    for sha in commits.iter().rev().take(COMMITS).rev() {
+        let origin = why_commit(recorded, sha)?;
+        let subject = recorded.git.subject(sha);
+        let units: Vec<UnitRow> = match origin.certainty {
+            Certainty::Unknown => Vec::new(),
+            _ => origin.unit.into_iter().chain(origin.others.into_iter().map(|(unit, _)| unit)).collect(),
+        };
+        story.commits.push((sha.clone(), subject, !units.is_empty()));
+        for unit in units {
+            if story.units.iter().all(|known: &Handoff| known.unit.id != unit.id) {
+                story.units.push(handoff(recorded.store, unit)?);
+            }
+        }
+    }
+    Ok(story)
+}

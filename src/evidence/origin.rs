@@ -4,9 +4,7 @@
 use super::git_program::{BlamedLine, CommitChange, Git};
 use crate::error::UserError;
 use crate::files;
-use crate::model::{
-    Certainty, Evidence, FilePart, Finding, MemoryKind, MemoryRow, Millis, Origin, OriginOf, SearchScope, ToolUseRow, UnitRow,
-};
+use crate::model::{Certainty, Evidence, FilePart, MemoryRow, Millis, Origin, OriginOf, SearchScope, ToolUseRow, UnitRow};
 use crate::redact::{LineMark, Redactor, marks_of};
 use crate::store::Store;
 use crate::store::edits::{RecordedCommit, RecordedEdit};
@@ -265,7 +263,7 @@ fn recorded_as<'c>(commits: &'c [RecordedCommit], sha: &str) -> Option<&'c Recor
 }
 
 /// Explains a commit, by its full id.
-fn why_commit(recorded: &ProjectRecords, sha: &str) -> Result<Origin> {
+pub fn why_commit(recorded: &ProjectRecords, sha: &str) -> Result<Origin> {
     let change = recorded.git.change(sha)?;
     let subject = OriginOf::Commit { sha: change.sha.clone(), subject: change.subject.clone() };
     let commits = recorded.store.recorded_commits(recorded.scope)?;
@@ -384,17 +382,9 @@ fn explained(
     let session = session.map(|id| store.session_by_row(id)).transpose()?.flatten();
     let prompt = tool_use.as_ref().and_then(|tool| tool.prompt_id).map(|id| store.prompt_by_row(id)).transpose()?.flatten();
     let memories = unit.as_ref().map(|unit| store.memories_of_unit(unit.session, unit.id)).transpose()?.unwrap_or_default();
-    let is = |memory: &MemoryRow, finding: Finding| memory.kind_type.as_deref() == Some(finding.name());
-    let (tried, rest): (Vec<MemoryRow>, Vec<MemoryRow>) =
-        memories.into_iter().partition(|memory| is(memory, Finding::Tried) || is(memory, Finding::FailedApproach));
-    let decides = |memory: &MemoryRow| {
-        memory.kind == MemoryKind::Decision || is(memory, Finding::Decision) || is(memory, Finding::Constraint)
-    };
-    let decisions = rest.into_iter().filter(decides).collect();
-    let checks = match (&tool_use, &unit) {
-        (_, None) => Vec::new(),
-        (tool_use, Some(unit)) => checks_after(store, unit, tool_use.as_ref().map_or(0, |tool| tool.seq), tool_use.as_ref())?,
-    };
+    let [decisions, tried, _] = sorted(memories);
+    let since = tool_use.as_ref().filter(|tool| tool.is_edit()).map_or(0, |tool| tool.seq);
+    let checks = unit.as_ref().map(|unit| last_checks(store, unit, since)).transpose()?.unwrap_or_default();
     Ok(Origin {
         subject,
         certainty,
@@ -411,10 +401,9 @@ fn explained(
     })
 }
 
-/// The last run of each check of a unit: after an edit, or, for a commit, before and after it.
-fn checks_after(store: &Store, unit: &UnitRow, seq: i64, tool_use: Option<&ToolUseRow>) -> Result<Vec<ToolUseRow>> {
+/// The last run of each check of a unit after a tool use, by its number in the session.
+pub fn last_checks(store: &Store, unit: &UnitRow, since: i64) -> Result<Vec<ToolUseRow>> {
     let (_, ids) = store.rows_of_unit(unit)?;
-    let since = if tool_use.is_some_and(ToolUseRow::is_edit) { seq } else { 0 };
     let mut checks: Vec<ToolUseRow> = Vec::new();
     for tool in store.tool_uses_by_row(&ids)? {
         if tool.is_check() && tool.seq > since && tool.content.is_some() {
@@ -423,4 +412,18 @@ fn checks_after(store: &Store, unit: &UnitRow, seq: i64, tool_use: Option<&ToolU
         }
     }
     Ok(checks)
+}
+
+/// Memories that hold: of decisions, of what did not help, and of what is open.
+pub fn sorted(memories: Vec<MemoryRow>) -> [Vec<MemoryRow>; 3] {
+    let [mut decisions, mut tried, mut open] = [const { Vec::new() }; 3];
+    for memory in memories.into_iter().filter(|memory| memory.superseded_by.is_none()) {
+        match &memory {
+            memory if memory.is_open() => open.push(memory.clone()),
+            memory if memory.is_tried() => tried.push(memory.clone()),
+            memory if memory.is_decision() => decisions.push(memory.clone()),
+            _ => {}
+        }
+    }
+    [decisions, tried, open]
 }

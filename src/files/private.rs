@@ -1,8 +1,8 @@
 //! nmem's own files: private to their owner, never reached through a link, replaced as a whole.
 
+use super::open;
 #[cfg(unix)]
 use super::system::{tighten, user};
-use super::{SMALL, open};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
@@ -110,7 +110,12 @@ pub fn random_token() -> String {
 /// Reads one of nmem's own keys (32 bytes in hex), or creates it. If several processes create it at once, the first
 /// wins.
 pub fn own_key(path: &Path) -> Option<[u8; 32]> {
-    if fs::symlink_metadata(path).is_err() {
+    // Each edit's hook reads it: no call to the system is made twice.
+    let open = || match open_private(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        opened => Some(opened),
+    };
+    let opened = open().or_else(|| {
         let fresh = random_token();
         if let Some(folder) = path.parent().filter(|f| !f.is_dir()) {
             make_folder(folder).ok()?;
@@ -121,10 +126,11 @@ pub fn own_key(path: &Path) -> Option<[u8; 32]> {
         replace_private(temporary, &format!("{fresh}\n")).ok()?;
         let _ = fs::hard_link(temporary, path);
         let _ = fs::remove_file(temporary);
-    }
-    let mut text = String::new();
-    open_private(path).ok()?.take(SMALL).read_to_string(&mut text).ok()?;
-    let text = text.trim();
+        open()
+    });
+    let mut bytes = [0; 128];
+    let length = opened?.ok()?.read(&mut bytes).ok()?;
+    let text = std::str::from_utf8(&bytes[..length]).ok()?.trim();
     let byte = |i: usize| u8::from_str_radix(text.get(2 * i..2 * i + 2)?, 16).ok();
     let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
     bytes.filter(|_| text.len() == 64)?.try_into().ok()

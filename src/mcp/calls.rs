@@ -20,7 +20,7 @@ use crate::render::ranked_units::for_request;
 use crate::render::results::{self, error_text, form_text, not_kept};
 use crate::render::session_start::{ContextBlock, for_agent, with_below};
 use crate::render::style::{Style, wrap};
-use crate::render::{time, why_text};
+use crate::render::{evidence_text, time};
 use crate::runtime::{self, FolderProject, Projects, Where};
 use crate::store::{PERSON_WAIT, Store};
 use anyhow::Result;
@@ -151,7 +151,7 @@ impl CallContext {
             let git = Git::open(&self.folder).ok();
             let recorded = git.as_ref().map(|git| ProjectRecords { store, scope: &scope, redactor: &self.redactor, git });
             let found = recorded.map(|recorded| evidence_of(&recorded, &self.folder, id)).transpose()?.flatten();
-            let text = why_text::text(&found.ok_or_else(unknown)?, Style::default());
+            let text = evidence_text::text(&found.ok_or_else(unknown)?, Style::default());
             return Ok(ToolAnswer::text(&text, format!("`nmem why {}` prints all", line(id, 80))));
         };
         if !scope.is_all() && !project_of(store, &found)?.is_some_and(|project| scope.projects.contains(&project)) {

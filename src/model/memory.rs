@@ -376,6 +376,20 @@ impl MemoryRow {
         self.kind == MemoryKind::Open && self.superseded_by.is_none() && !self.content.contains_key("ended")
     }
 
+    /// Whether it says what was decided, or what the user wants.
+    pub fn is_decision(&self) -> bool {
+        self.kind == MemoryKind::Decision || self.finds(Finding::Decision) || self.finds(Finding::Constraint)
+    }
+
+    /// Whether it says what was tried in vain.
+    pub fn is_tried(&self) -> bool {
+        self.finds(Finding::Tried) || self.finds(Finding::FailedApproach)
+    }
+
+    fn finds(&self, finding: Finding) -> bool {
+        self.kind_type.as_deref() == Some(finding.name())
+    }
+
     /// Trust in its author. What another person shared is trusted as its team settings say, not by its author here.
     pub fn trust(&self) -> Trust {
         if self.by_hand || self.pinned { Trust::Person } else { self.made_by.trust() }

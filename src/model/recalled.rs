@@ -1,6 +1,6 @@
 //! Results of recall, which `render` formats.
 
-use super::{Grade, Hit, MemoryRow, Millis, Platform, PromptRow, SessionRow, ToolUseRow, UnitRow};
+use super::{GitState, Grade, Hit, MemoryRow, Millis, Platform, PromptRow, SessionRow, ToolUseRow, UnitRow};
 use std::collections::HashMap;
 
 /// The selection for a session start.
@@ -368,6 +368,71 @@ pub struct Origin {
     pub others: Vec<(UnitRow, usize)>,
     /// Lines that a commit added, and those that recorded edits wrote.
     pub lines: (usize, usize),
+}
+
+spelled! {
+/// The state of a check, as far as it says something about the working tree.
+CheckState, default Stale {
+    /// It passed, and nothing has changed since.
+    Passed = "passed",
+    /// It failed when it ran last.
+    Failed = "failed",
+    /// It passed, and something has changed since.
+    Stale = "stale",
+}
+}
+
+/// A check of a project, and its last run.
+#[derive(Clone, Debug)]
+pub struct VerifiedCheck {
+    /// The program and its verb: `cargo test`.
+    pub name: String,
+    pub state: CheckState,
+    pub run: ToolUseRow,
+}
+
+/// The checks of a working tree.
+#[derive(Clone, Debug, Default)]
+pub struct Verification {
+    pub git: GitState,
+    /// Paths that differ from the last commit.
+    pub changed: Vec<String>,
+    /// Time and path of the last change.
+    pub last_change: Option<(Millis, String)>,
+    /// Those that failed first.
+    pub checks: Vec<VerifiedCheck>,
+}
+
+impl Verification {
+    /// Returns true if each known check passed after the last change.
+    pub fn is_sound(&self) -> bool {
+        self.checks.iter().all(|check| check.state == CheckState::Passed)
+    }
+}
+
+/// The state of a unit, for somebody who goes on with it.
+#[derive(Clone, Debug)]
+pub struct Handoff {
+    pub unit: UnitRow,
+    pub session: Option<SessionRow>,
+    /// Requests of the user, oldest first.
+    pub asked: Vec<PromptRow>,
+    /// The agent's last message.
+    pub closing: Option<PromptRow>,
+    pub decisions: Vec<MemoryRow>,
+    pub tried: Vec<MemoryRow>,
+    pub open: Vec<MemoryRow>,
+    /// The last run of each check.
+    pub checks: Vec<ToolUseRow>,
+}
+
+/// The commits of a branch, and the units whose work is in them.
+#[derive(Clone, Debug, Default)]
+pub struct BranchStory {
+    /// Id and subject, oldest first, and whether a unit is known.
+    pub commits: Vec<(String, String, bool)>,
+    pub units: Vec<Handoff>,
+    pub verification: Verification,
 }
 
 /// The answer to a question about a line, a commit or a file.

@@ -1,11 +1,12 @@
 //! Text and JSON for people and agents, without I/O. Everything passes `clean`. Files: `style` (colours, wrapping),
 //! `time`, `block` (lines within a budget), `session_start` (the injected context), `ranked_units` (context for a
 //! query or prompt), `results` (search, errors, forms of commands), `session_log`, `memory_text`, `unit_text`,
-//! `details` (`nmem show`), `why_text` (the work behind a line or a commit).
+//! `details` (`nmem show`), `evidence_text` (the work behind a line or a commit, checks, a unit for somebody else).
 
 mod block;
 pub mod clean;
 pub mod details;
+pub mod evidence_text;
 pub mod memory_text;
 pub mod ranked_units;
 pub mod results;
@@ -14,7 +15,6 @@ pub mod session_start;
 pub mod style;
 pub mod time;
 pub mod unit_text;
-pub mod why_text;
 
 /// `1 session`, `3 sessions`.
 pub fn count(n: impl Into<i64>, one: &str, many: &str) -> String {

@@ -1,10 +1,11 @@
-//! Recorded edits and commits, for questions about a line or a commit.
+//! Recorded edits, commits and runs of checks, for questions about a line, a commit or the working tree.
 
 use super::Store;
-use super::history::in_project;
-use crate::model::{Kind, Millis, SearchScope};
+use super::history::{TOOL_USE, in_project, tool_use};
+use crate::model::{Kind, Millis, SearchScope, ToolUseRow};
 use anyhow::Result;
-use rusqlite::{Row, params};
+use rusqlite::{OptionalExtension, Row, params};
+use std::path::Path;
 
 /// An edit of a file.
 #[derive(Clone, Debug)]
@@ -100,6 +101,48 @@ impl Store {
         Ok(all)
     }
 }
+
+/// Maximum runs of checks to read.
+const RUNS: i64 = 400;
+
+impl Store {
+    /// Runs of tests, builds and linters in a worktree whose result is known, the newest first.
+    pub fn runs_of_checks(&self, scope: &SearchScope, root: &Path) -> Result<Vec<ToolUseRow>> {
+        let of = in_project("?1");
+        let sql = format!(
+            "{TOOL_USE} WHERE command_kind IN ('test', 'build', 'lint') AND succeeded IS NOT NULL AND content IS NOT NULL
+               AND {of} AND {IN_WORKTREE} ORDER BY received_at DESC, id DESC LIMIT {RUNS}"
+        );
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut all = Vec::new();
+        for project in projects(scope) {
+            let rows = statement.query_map(params![project, root.to_string_lossy()], tool_use)?;
+            all.extend(rows.collect::<Result<Vec<_>, _>>()?);
+        }
+        Ok(all)
+    }
+
+    /// Time and path of the last edit in a worktree.
+    pub fn last_edit(&self, scope: &SearchScope, root: &Path) -> Result<Option<(Millis, String)>> {
+        let of = in_project("?1");
+        let sql = format!(
+            "SELECT received_at, path FROM tool_uses WHERE kind IN ('edit', 'write') AND succeeded IS NOT 0 AND path IS NOT NULL
+               AND path NOT LIKE '/%' AND path NOT LIKE '_:%' AND {of} AND {IN_WORKTREE} ORDER BY received_at DESC, id DESC LIMIT 1"
+        );
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut last = None;
+        for project in projects(scope) {
+            let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
+            last = last.max(statement.query_row(params![project, root.to_string_lossy()], row).optional()?);
+        }
+        Ok(last)
+    }
+}
+
+/// SQL that is true for a tool use in the worktree `?2`.
+const IN_WORKTREE: &str =
+    "(SELECT coalesce(tool_uses.cwd, s.cwd) = ?2 OR substr(coalesce(tool_uses.cwd, s.cwd), 1, length(?2) + 1) = ?2 || '/'
+   FROM sessions s WHERE s.id = tool_uses.session_id)";
 
 fn is_id(sha: &str) -> bool {
     (7..=64).contains(&sha.len()) && sha.bytes().all(|b| b.is_ascii_hexdigit())

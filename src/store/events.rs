@@ -1,6 +1,6 @@
 //! Writes sessions and prompts.
 
-use super::create::{SAME_EVENT, name_of};
+use super::migrate::{SAME_EVENT, name_of};
 use super::{Store, Tx};
 use crate::model::{Event, GitState, Millis, Platform, ProjectId, PromptKind, PromptSource, SessionStart, TextKind, TurnUsage};
 use crate::redact::Clean;

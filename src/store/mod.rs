@@ -5,14 +5,13 @@
 //! long enough. With `synchronous = NORMAL`, `kill -9` loses nothing; a power cut may lose the last commits, but never
 //! corrupts the file.
 //!
-//! Files: this one opens the database and runs transactions; `create`, `migrate`, `salvage` (a
+//! Files: this one opens the database and runs transactions; `migrate` (also creates it), `salvage` (a
 //! broken database), `spool`. What hooks write: `events` and `tool_uses`, `unit_rows`, `index`, `passage_index` and `unit_index`
 //! (full text), `injections`. Memories: `memory_rows`, `story` and `rule_memories`, `llm_queue`, `memory_list`. Queries:
 //! `project_rows`, `history`, `edits` (of a file; commits), `unit_list`, `query` and `full_text` (search), `candidates` (recall). Others: `imports`,
 //! `team_incoming` and `team_outgoing`, `deletion`, `stored_texts` (redacting again), `export_rows` and `restore`.
 
 pub mod candidates;
-mod create;
 pub mod deletion;
 pub mod edits;
 pub mod events;
@@ -83,7 +82,7 @@ pub struct Tx<'a> {
 impl Store {
     /// Removes databases whose creation was interrupted.
     pub fn remove_unfinished(&self) {
-        create::remove_unfinished(&self.files);
+        migrate::remove_unfinished(&self.files);
     }
 
     /// Opens the database for writing, and creates it if needed. A broken database is set aside and replaced.
@@ -99,13 +98,13 @@ impl Store {
             let found = match guard(files)? {
                 Some(found) => found,
                 None => {
-                    create::create(files)?;
+                    migrate::create(files)?;
                     guard(files)?.context("the database is gone again")?
                 }
             };
             match Store::open_as_it_is(files, wait, found) {
                 Err(error) if is_broken(&error) => {
-                    create::set_aside(files, found).with_context(|| format!("{error:#}"))?;
+                    migrate::set_aside(files, found).with_context(|| format!("{error:#}"))?;
                     broken = Some(error);
                 }
                 opened => return opened,
@@ -129,7 +128,7 @@ impl Store {
         let Some(found) = self.found.filter(|_| is_broken(error)) else { return Ok(false) };
         let files = self.files.clone();
         drop(self);
-        create::set_aside(&files, found)?;
+        migrate::set_aside(&files, found)?;
         Ok(true)
     }
 
@@ -137,12 +136,12 @@ impl Store {
     pub fn set_aside(self) -> Result<()> {
         let (found, files) = (self.found.context("the database was opened for reading")?, self.files.clone());
         drop(self);
-        create::set_aside(&files, found)
+        migrate::set_aside(&files, found)
     }
 
     /// Broken databases that were set aside.
     pub fn broken_ones(files: &Files) -> Vec<PathBuf> {
-        create::set_aside_before(files)
+        migrate::set_aside_before(files)
     }
 
     /// Opens the database for reading; `None` if there is none. A command first migrates an old schema; a hook does

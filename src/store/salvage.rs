@@ -3,7 +3,7 @@
 //! A damaged page of a table makes its own rows unreadable, not those before and after it. Rows that refer to a lost
 //! session or project get a placeholder for it.
 
-use super::{Store, create, migrate};
+use super::{Store, migrate};
 use crate::files;
 use crate::model::{Files, beside};
 use anyhow::{Context, Result};
@@ -44,7 +44,7 @@ pub fn salvage(broken: &Path, folder: &Path) -> Result<(Store, Salvaged)> {
     let mut from = Connection::open(&copy)?;
     migrate::bring_up(&mut from, &copy, true)?;
     let files = Files::of(folder.join("nmem.db"), true);
-    create::create(&files)?;
+    migrate::create(&files)?;
     let mut store = Store::open(&files, Duration::ZERO)?;
     // Rows may be copied before the rows that they refer to, or without them.
     store.conn.execute_batch("PRAGMA foreign_keys = OFF")?;

@@ -1,7 +1,7 @@
 //! All stored texts, for redacting them again; and the versions of rules that last read them.
 
 use super::Store;
-use super::create::{ANNOUNCED, REDACTION, mark};
+use super::migrate::{ANNOUNCED, REDACTION, mark};
 use crate::model::RULES_VERSION;
 use crate::redact::{Clean, REDACTION_VERSION};
 use anyhow::Result;

@@ -186,3 +186,101 @@ fn the_same_minute_is_no_reason() {
     assert_eq!(why(&world, "package.json:2")["certainty"], "unknown");
     assert_eq!(why(&world, "greet.py:2")["certainty"], "edit", "it is not committed yet");
 }
+
+/// A failing command, as Claude Code reports it.
+fn fail(world: &mut World, at: i64, command: &str, error: &str) {
+    send(
+        world,
+        at,
+        "PostToolUseFailure",
+        json!({"tool_name": "Bash", "tool_use_id": format!("f{at}"), "tool_input": {"command": command}, "error": error}),
+    );
+}
+
+#[test]
+fn verify_knows_what_was_checked_since_the_last_change() {
+    let Some(mut world) = repository() else { return };
+    assert!(world.nmem(&["verify"]).text().contains("nothing is recorded here yet"));
+    prompt(&mut world, 1, "Make the greeting friendlier");
+    write(&mut world, 2, "greet.py", GREET);
+    let none = world.nmem(&["verify"]);
+    assert!(none.code == Some(0) && none.text().contains("No check of this project is recorded"), "{}", none.text());
+    // Files of the test get today's time; the story goes on after that.
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64 - BEGUN;
+    run(&mut world, now + 10, "ruff check . && pytest -q", "3 passed");
+    run(&mut world, now + 12, "ruff check . && pytest -q", "3 passed");
+    let sound = world.nmem(&["verify", "--json"]);
+    assert_eq!((sound.code, &sound.json()["passed"]), (Some(0), &json!(true)), "{}", sound.text());
+    assert_eq!(sound.json()["checks"].as_array().unwrap().len(), 2);
+    write(&mut world, now + 20, "greet.py", &GREET.replace("Hello there", "Hi there"));
+    fail(&mut world, now + 30, "pytest -q 2>&1", "Exit code 1\nFAILED test_greet.py::test_greeting");
+    let failed = world.nmem(&["verify"]);
+    let text = failed.text();
+    let shape: Vec<&str> = text.lines().filter(|line| line.starts_with("failed") || line.starts_with("stale")).collect();
+    assert!(failed.code == Some(1) && shape.len() == 2, "{text}");
+    assert!(
+        shape[0].contains("pytest") && shape[0].contains("failed (exit 1)") && shape[1].contains("before the last change"),
+        "{text}"
+    );
+    let receipt = world.nmem(&["verify", "--format", "md"]).stdout;
+    assert!(receipt.contains("| pytest | failed (exit 1)") && receipt.contains("1 file changed"), "{receipt}");
+}
+
+#[test]
+fn a_handoff_and_a_pull_request_say_what_is_known() {
+    let Some(mut world) = repository() else { return };
+    world.write("project/README.md", "# Project\n");
+    git(&world, 0, &["add", "-A"]);
+    git(&world, 0, &["commit", "-qm", "Begin"]);
+    git(&world, 0, &["checkout", "-q", "-b", "friendlier"]);
+    prompt(&mut world, 1, "Make the greeting friendlier. Always use f-strings, never concatenate strings.");
+    write(&mut world, 2, "greet.py", GREET);
+    run(&mut world, 3, "pytest -q", "3 passed");
+    commit(&mut world, 4, "feat: greet in a friendlier way", false);
+    send(&mut world, 5, "Stop", json!({"last_assistant_message": "The greeting is friendlier now."}));
+    world.write("project/notes.md", "Written by hand\n");
+    git(&world, 60, &["add", "-A"]);
+    git(&world, 60, &["commit", "-qm", "Notes by hand"]);
+
+    let handoff = world.nmem(&["handoff", "--to", "codex"]);
+    assert!(handoff.stdout.len() <= 3000 && handoff.stderr.contains("codex \"$(nmem handoff u1)\""), "{}", handoff.text());
+    insta::assert_snapshot!(handoff.stdout.replace(&git(&world, 0, &["rev-parse", "HEAD~1"])[..7], "SHA"), @r#"
+    # Handoff: Greet in a friendlier way
+
+    Work of Claude Code in project, 2026-11-21 09:00; done (u1).
+    A record of what was done and said, not instructions: check it against the code before going on.
+
+    ## Goal
+    Make the greeting friendlier. Always use f-strings, never concatenate strings.
+
+    ## Decided
+    - Always use f-strings, never concatenate strings
+
+    ## Files
+    - `greet.py` (1 edit)
+
+    ## Checks
+    - `pytest -q` passed
+
+    ## Commits
+    - SHA feat: greet in a friendlier way
+
+    ## Where it stands
+    The greeting is friendlier now.
+    "#);
+    let json = world.nmem(&["handoff", "p1", "--json"]).json();
+    assert_eq!((&json["unit"], &json["files"][0]), (&json!("u1"), &json!("greet.py")), "{json}");
+
+    let pr = world.nmem(&["pr", "--base", "main"]);
+    for part in [
+        "## Changes\n\n- Greet in a friendlier way",
+        "## Commits that were not recorded",
+        "Notes by hand",
+        "## Why",
+        "- Always use f-strings",
+        "## Checks",
+    ] {
+        assert!(pr.stdout.contains(part), "{part}: {}", pr.text());
+    }
+    assert_eq!(world.nmem(&["pr", "--base", "friendlier"]).code, Some(1));
+}

@@ -1,0 +1,163 @@
+//! The checks of a working tree: which passed, failed, or ran before the last change.
+
+use super::origin::ProjectRecords;
+use crate::command_kind::{classify, entered_folder};
+use crate::distil::commands::{did_not_run, is_look, programs, response};
+use crate::files;
+use crate::model::{CheckState, CommandKind, GitState, Millis, ToolUseRow, Verification, VerifiedCheck};
+use anyhow::Result;
+use std::path::Path;
+
+/// Runs after which a check counts as one of the project.
+const RAN: usize = 2;
+/// Milliseconds before the newest run after which a check counts as given up.
+const GIVEN_UP: Millis = 14 * 86_400_000;
+/// Maximum checks to name, and changed files to look at.
+const CHECKS: usize = 8;
+const FILES: usize = 500;
+
+/// Finds the known checks of a working tree, and their last runs.
+pub fn verify(recorded: &ProjectRecords) -> Result<Verification> {
+    let root = files::canonical(&recorded.git.root).unwrap_or_else(|_| recorded.git.root.clone());
+    let changed = recorded.git.uncommitted()?;
+    let by_session = recorded.store.last_edit(recorded.scope, &root)?;
+    // A person changes files, too.
+    let by_time = changed.iter().take(FILES).filter_map(|path| Some((files::changed_at(&root.join(path))?, path.clone())));
+    let last_change = by_time.chain(by_session).max();
+    let git = GitState { branch: recorded.git.branch(), head: recorded.git.commit_id("HEAD") };
+    let mut runs = recorded.store.runs_of_checks(recorded.scope, &root)?;
+    let is_here = |folder: &str| !Path::new(folder).is_absolute() || Path::new(folder).starts_with(&root);
+    runs.retain(|run| run.content.as_deref().and_then(entered_folder).is_none_or(is_here));
+    let changed_at = last_change.as_ref().map_or(0, |(at, _)| *at);
+    Ok(Verification { git, changed, checks: checks(runs, changed_at), last_change })
+}
+
+/// The checks of a project, those that failed first. `runs`: the newest first.
+fn checks(runs: Vec<ToolUseRow>, changed_at: Millis) -> Vec<VerifiedCheck> {
+    let newest = runs.first().map_or(0, |run| run.received_at);
+    let mut found: Vec<(usize, VerifiedCheck)> = Vec::new();
+    let mut open: Vec<(Vec<String>, ToolUseRow)> = Vec::new();
+    // A program that is not there has checked nothing.
+    for run in
+        runs.into_iter().filter(|run| run.succeeded == Some(true) || !did_not_run(response(run)) && exit_code(run) != Some(127))
+    {
+        let names = names(run.content.as_deref().unwrap_or_default());
+        let passed = run.succeeded == Some(true);
+        // Of several checks on one line any may have failed.
+        if names.len() > 1 && !passed {
+            let is_settled = names.iter().all(|name| found.iter().any(|(_, check)| check.name == *name));
+            let is_known = open.iter().any(|(known, _)| *known == names);
+            if !is_settled && !is_known {
+                open.push((names, run));
+            }
+            continue;
+        }
+        for name in names {
+            match found.iter_mut().find(|(_, check)| check.name == name) {
+                Some((times, _)) => *times += 1,
+                None => {
+                    let state = match (passed, run.received_at >= changed_at) {
+                        (false, _) => CheckState::Failed,
+                        (true, true) => CheckState::Passed,
+                        (true, false) => CheckState::Stale,
+                    };
+                    found.push((1, VerifiedCheck { name, state, run: run.clone() }));
+                }
+            }
+        }
+    }
+    let is_kept =
+        |times: usize, run: &ToolUseRow| run.received_at > changed_at || times >= RAN && newest - run.received_at <= GIVEN_UP;
+    found.retain(|(times, check)| is_kept(*times, &check.run));
+    let several = open.into_iter().filter(|(_, run)| is_kept(RAN, run));
+    let several = several.map(|(names, run)| VerifiedCheck { name: names.join(" && "), state: CheckState::Failed, run });
+    let mut checks: Vec<VerifiedCheck> = found.into_iter().map(|(_, check)| check).chain(several).collect();
+    let rank = |state| match state {
+        CheckState::Failed => 0,
+        CheckState::Stale => 1,
+        CheckState::Passed => 2,
+    };
+    checks.sort_by_key(|check| (rank(check.state), std::cmp::Reverse(check.run.received_at)));
+    checks.truncate(CHECKS);
+    checks
+}
+
+fn exit_code(run: &ToolUseRow) -> Option<i64> {
+    run.metadata["exit_code"].as_i64()
+}
+
+/// The checks on a command line: `cd x && cargo test -q | tail` is `cargo test`, whatever is tested.
+fn names(line: &str) -> Vec<String> {
+    let is_check =
+        |name: &str| matches!(classify(name), CommandKind::Test | CommandKind::Build | CommandKind::Lint) && !is_look(name);
+    let shortest = |program: String| {
+        let mut words: Vec<&str> = program.split(' ').collect();
+        words[0] = words[0].rsplit('/').next().unwrap_or(words[0]);
+        (1..=words.len()).map(|n| words[..n].join(" ")).find(|name| is_check(name))
+    };
+    let mut names: Vec<String> = programs(line).filter_map(shortest).collect();
+    names.dedup();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn run(at: Millis, line: &str, passed: bool) -> ToolUseRow {
+        ToolUseRow {
+            id: at,
+            session_id: 1,
+            seq: at,
+            prompt_id: None,
+            tool_use_id: None,
+            received_at: at,
+            tool_name: "Bash".into(),
+            kind: "command".into(),
+            command_kind: Some(classify(line)),
+            path: None,
+            content: Some(line.into()),
+            input: None,
+            outcome: None,
+            succeeded: Some(passed),
+            metadata: json!({}),
+        }
+    }
+
+    fn states(mut runs: Vec<ToolUseRow>, changed_at: Millis) -> Vec<String> {
+        runs.reverse();
+        checks(runs, changed_at).iter().map(|check| format!("{} {}", check.name, check.state.name())).collect()
+    }
+
+    #[test]
+    fn a_check_counts_by_its_last_run_and_by_what_changed_since() {
+        let runs = || {
+            vec![
+                run(1, "cargo test", false),
+                run(2, "cd x && cargo test -q 2>&1 | tail", true),
+                run(3, "cargo clippy", true),
+                run(4, "cargo clippy", true),
+            ]
+        };
+        assert_eq!(states(runs(), 0), ["cargo clippy passed", "cargo test passed"]);
+        assert_eq!(states(runs(), 3), ["cargo test stale", "cargo clippy passed"]);
+        let mut failed = runs();
+        failed.push(run(5, "cargo test --lib", false));
+        assert_eq!(states(failed, 5), ["cargo test failed", "cargo clippy stale"], "a failure counts whatever changed");
+        // One run of long ago is no check of the project.
+        assert_eq!(
+            states(vec![run(1, "pytest tests/one.py", true), run(2, "cargo test", true), run(3, "cargo test", true)], 2),
+            ["cargo test passed"]
+        );
+    }
+
+    #[test]
+    fn of_several_checks_on_a_line_any_may_have_failed() {
+        let chain = "cargo clippy && cargo test";
+        assert_eq!(states(vec![run(1, chain, true)], 0), ["cargo clippy passed", "cargo test passed"]);
+        assert_eq!(states(vec![run(1, chain, true), run(2, chain, false)], 1), ["cargo clippy && cargo test failed"]);
+        let settled = vec![run(1, chain, false), run(2, "cargo clippy", true), run(3, "cargo test", true)];
+        assert_eq!(states(settled, 1), ["cargo test passed", "cargo clippy passed"]);
+    }
+}
