@@ -17,7 +17,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "handoff", "pr",
         ],
     ),
-    ("Curate memories", &["remember", "edit", "pin", "unpin", "supersede", "done", "review", "forget", "distil"]),
+    ("Curate memories", &["remember", "edit", "pin", "unpin", "supersede", "done", "review", "check", "forget", "distil"]),
     (
         "Set up and control",
         &["demo", "install", "uninstall", "import", "doctor", "off", "on", "project", "domain", "trust", "models"],

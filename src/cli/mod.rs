@@ -1,8 +1,8 @@
 //! The command line: a file a command, with its arguments, one call of a use case and one of `render`.
 //!
 //! `hook` (record, mcp, rad), `context`, `search`, `units`, `show` (and log, resume), `view` (and serve),
-//! `status`, `how` (with error), `why` (with verify, handoff, pr), `remember` (and edit, pin, supersede, review), `forget`, `off`, `project` (with
-//! trust), `team` (with sync), `domain`, `distil`, `models`, `import`, `export` (with restore), `doctor`, `install`, `demo`,
+//! `status`, `how` (with error), `why` (with verify, check, handoff, pr), `remember` (and edit, pin, supersede, review), `forget`, `off`, `project` (with
+//! trust), `team` (with sync), `domain`, `distil` (and models), `import`, `export` (with restore), `doctor`, `install`, `demo`,
 //! `help` (with completions and man). Shared: `output`, `project_argument`.
 
 mod context;
@@ -17,7 +17,6 @@ mod hook;
 mod how;
 mod import;
 mod install;
-mod models;
 mod off;
 mod output;
 mod project;
@@ -71,6 +70,7 @@ enum Command {
     How(how::HowArguments),
     Why(why::WhyArguments),
     Verify(why::VerifyArguments),
+    Check(why::CheckArguments),
     Handoff(why::HandoffArguments),
     Pr(why::PrArguments),
     Install(install::InstallArguments),
@@ -91,7 +91,7 @@ enum Command {
     Restore(export::RestoreArguments),
     Import(import::ImportArguments),
     Distil(distil::DistilArguments),
-    Models(models::ModelsArguments),
+    Models(distil::ModelsArguments),
     Domain(domain::DomainArguments),
     Project(project::ProjectArguments),
     #[cfg(feature = "team")]
@@ -145,6 +145,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Resume(args) => return show::run_resume(&args),
         Command::Why(args) => return why::run(&args),
         Command::Verify(args) => return why::run_verify(&args),
+        Command::Check(args) => return why::run_check(&args),
         Command::Pr(args) => return why::run_pr(&args),
         Command::Handoff(args) => why::run_handoff(&args),
         Command::Record(_) => Ok(()),
@@ -173,7 +174,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Export(args) => export::export(&args),
         Command::Restore(args) => export::restore(&args),
         Command::Distil(args) => distil::run(&args),
-        Command::Models(args) => models::run(&args),
+        Command::Models(args) => distil::run_models(&args),
         Command::Domain(args) => domain::run(&args),
         Command::Forget(args) => forget::run(&args),
         Command::Review(args) => remember::review(&args),

@@ -1,10 +1,11 @@
 //! `nmem why`: the edit, the unit and the request behind a line, a file or a commit. `nmem verify`: the checks of the
 //! working tree. `nmem handoff` and `nmem pr`: a unit, or a branch, for somebody else.
+//! `nmem check`: claims of memories.
 
 use super::output;
 use super::project_argument::{ProjectArgument, ProjectEvidence, open};
 use crate::error::UserError;
-use crate::evidence::{branch_story, evidence_of, handoff, verify};
+use crate::evidence::{branch_story, check_memories, evidence_of, handoff, verify};
 use crate::lookup;
 use crate::model::{Platform, StoredItem, UnitRow};
 use crate::platforms;
@@ -78,7 +79,7 @@ pub fn run_verify(args: &VerifyArguments) -> Result<bool> {
     Ok(verification.is_sound())
 }
 
-/// Print the state of a work unit for another agent or person, ready to paste
+/// Print the state of a unit for another agent or person
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: nmem handoff\n         nmem handoff u12 --to codex\n\nGoal, decisions, what was tried, files, checks and open ends, in at most 3,000 bytes."
@@ -173,4 +174,27 @@ pub fn run_pr(args: &PrArguments) -> Result<bool> {
     }
     output::print(&evidence_text::pull_request(&story))?;
     Ok(!story.units.is_empty())
+}
+
+/// Check whether memories still say what is true of the code
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem check\n         nmem check --json | jq -r '.rotten[].id'\n\nClaims are paths, names in a file, and settings with a value. Each counts only if it held when the memory was made, as\ngit knows the files of that time. Exits with 1 if one no longer holds."
+)]
+pub struct CheckArguments {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+/// Runs the command; returns true if all claims hold.
+pub fn run_check(args: &CheckArguments) -> Result<bool> {
+    let evidence = ProjectEvidence::open(&args.project)?;
+    let claims = check_memories(&evidence.recorded())?;
+    let text =
+        if args.json { evidence_text::claims_json(&claims).to_string() } else { evidence_text::claims(&claims, output::style()) };
+    output::entry(&text, args.json)?;
+    Ok(claims.rotten.is_empty())
 }

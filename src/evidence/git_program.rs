@@ -3,6 +3,7 @@
 use crate::config::environment;
 use crate::error::UserError;
 use anyhow::{Context, Result};
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -67,6 +68,10 @@ impl Git {
     }
 
     fn ask_with(&self, arguments: &[&str], stdin: Option<&str>) -> Result<String> {
+        Ok(String::from_utf8_lossy(&self.bytes_with(arguments, stdin)?).into_owned())
+    }
+
+    fn bytes_with(&self, arguments: &[&str], stdin: Option<&str>) -> Result<Vec<u8>> {
         let mut git = Command::new(&self.program);
         git.arg("--no-pager").args(["-c", "core.fsmonitor=false", "-c", "core.quotePath=false"]).arg("-C").arg(&self.root);
         git.args(arguments).env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
@@ -81,7 +86,7 @@ impl Git {
             let said = String::from_utf8_lossy(&output.stderr);
             anyhow::bail!("git {}: {}", arguments.first().unwrap_or(&""), said.trim().trim_start_matches("fatal: "));
         }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        Ok(output.stdout)
     }
 
     /// Resolves a name to a commit's full id; `None` if there is no such commit.
@@ -160,6 +165,57 @@ impl Git {
         let range = format!("{base}..{branch}");
         let said = self.ask(&["rev-list", "--reverse", "--no-merges", "--end-of-options", &range])?;
         Ok(said.lines().map(String::from).collect())
+    }
+
+    /// The commits of the current branch with their times in seconds, newest first.
+    pub fn history(&self) -> Result<Vec<(String, i64)>> {
+        let said = self.ask(&["log", "--first-parent", "--format=%H %ct", "HEAD"])?;
+        Ok(said
+            .lines()
+            .filter_map(|line| line.split_once(' ').and_then(|(sha, at)| Some((sha.to_string(), at.parse().ok()?))))
+            .collect())
+    }
+
+    /// The contents of files at commits, by `commit:path`. Those that are not there, and those that are larger than `most`
+    /// bytes, are left out; a folder is empty.
+    pub fn contents(&self, names: Vec<String>, most: usize) -> Result<HashMap<String, String>> {
+        let asked: String = names.iter().filter(|name| !name.contains('\n')).map(|name| format!("{name}\n")).collect();
+        let checked = self.ask_with(&["cat-file", "--batch-check=%(objecttype) %(objectsize)"], Some(&asked))?;
+        let is_wanted = |line: &str| match line.split_once(' ') {
+            Some(("blob", size)) => size.parse::<usize>().is_ok_and(|size| size <= most),
+            _ => false,
+        };
+        let mut found: HashMap<String, String> = HashMap::new();
+        let mut wanted = Vec::new();
+        for (name, line) in names.iter().filter(|name| !name.contains('\n')).zip(checked.lines()) {
+            if line.starts_with("tree ") {
+                found.insert(name.clone(), String::new());
+            } else if is_wanted(line) {
+                wanted.push(name.clone());
+            }
+        }
+        let asked: String = wanted.iter().map(|name| format!("{name}\n")).collect();
+        let said = self.bytes_with(&["cat-file", "--batch=%(objectsize)"], Some(&asked))?;
+        let mut rest = &said[..];
+        for name in wanted {
+            let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { break };
+            let size: usize = std::str::from_utf8(&rest[..end]).ok().and_then(|size| size.parse().ok()).unwrap_or_default();
+            let Some(content) = rest.get(end + 1..end + 1 + size) else { break };
+            found.insert(name, String::from_utf8_lossy(content).into_owned());
+            rest = rest.get(end + 2 + size..).unwrap_or_default();
+        }
+        Ok(found)
+    }
+
+    /// The paths that git tracks.
+    pub fn tracked(&self) -> Result<Vec<String>> {
+        Ok(self.ask(&["ls-files", "-z"])?.split('\0').filter(|path| !path.is_empty()).map(String::from).collect())
+    }
+
+    /// The first tracked file that contains a word.
+    pub fn file_with_word(&self, word: &str) -> Option<String> {
+        let said = self.ask(&["grep", "-l", "-w", "-F", "-I", "-e", word, "--"]).ok()?;
+        said.lines().next().map(String::from)
     }
 
     /// The current branch; `None` on a detached head.

@@ -1,11 +1,13 @@
 //! Use case: what recorded work says about a line, a commit, the working tree or a unit. `git_program` (questions to git),
-//! `origin` (the edit and the unit behind a line or a commit), `verify` (checks since the last change); here the state of a
+//! `origin` (the edit and the unit behind a line or a commit), `verify` (checks since the last change), `claims` (what memories say about the code, and whether it still holds); here the state of a
 //! unit for somebody else, and the units of a branch.
 
+mod claims;
 mod git_program;
 mod origin;
 mod verify;
 
+pub use claims::{check, check_memories};
 pub use git_program::Git;
 pub use origin::{ProjectRecords, evidence_of};
 pub use verify::verify;

@@ -410,6 +410,51 @@ impl Verification {
     }
 }
 
+/// Something that a memory says about the code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// A file or folder, relative to the root of the worktree.
+    Path(String),
+    /// A name in a file.
+    Name { path: String, name: String },
+    /// A setting in a file.
+    Setting { path: String, key: String, value: String },
+}
+
+impl Claim {
+    /// The file that it is about.
+    pub fn path(&self) -> &str {
+        match self {
+            Claim::Path(path) | Claim::Name { path, .. } | Claim::Setting { path, .. } => path,
+        }
+    }
+}
+
+/// Whether a claim that held when its memory was made holds now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClaimState {
+    Holds,
+    Gone,
+    /// It is otherwise now, in words: `now in src/b.rs`, `timeout is 60`.
+    Changed(String),
+}
+
+/// A memory with claims that no longer hold.
+#[derive(Clone, Debug)]
+pub struct Rotten {
+    pub memory: MemoryRow,
+    pub claims: Vec<(Claim, ClaimState)>,
+}
+
+/// The result of a check of memories' claims.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryClaims {
+    /// Memories with claims, and their claims.
+    pub memories: usize,
+    pub claims: usize,
+    pub rotten: Vec<Rotten>,
+}
+
 /// The state of a unit, for somebody who goes on with it.
 #[derive(Clone, Debug)]
 pub struct Handoff {

@@ -2,6 +2,7 @@
 
 use super::during_session::{is_trusted, says_something};
 use super::ranked::{LEAST, RecallQuery, mark_stale, nearest};
+use super::stale::is_gone;
 use crate::distil::score::{PassageScorer, ScoreWeights};
 use crate::index_text::query_terms;
 use crate::model::{
@@ -156,6 +157,9 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     }
     found.wishes = wishes(store, scope.project, &found, &received)?;
     mark_stale(store, &query, &mut found.units)?;
+    for unit in &mut found.units {
+        unit.memories.retain(|memory| !is_gone(memory, &unit.annotations.stale));
+    }
     Ok(found)
 }
 

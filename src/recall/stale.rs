@@ -67,6 +67,13 @@ pub fn stale<'a>(
     Ok(all)
 }
 
+/// Returns true if all files that a memory is about are gone: it is not given unasked. `stale`: of memories, by id.
+pub(super) fn is_gone(memory: &MemoryRow, stale: &HashMap<i64, Vec<Stale>>) -> bool {
+    let Some(changes) = stale.get(&memory.id) else { return false };
+    let is_removed = |path: &str| changes.iter().any(|change| change.path == path && change.became == FileChange::Removed);
+    memory.files.iter().filter(|file| file.modified).all(|file| is_removed(&file.path))
+}
+
 /// A file's current state.
 struct File {
     /// `None` if it is missing.

@@ -1,7 +1,7 @@
 //! Selects the context of a session start, and a session's state after compaction or `/clear`.
 
 use super::ranked::{NearUnit, RecallQuery, is_topic, near_units};
-use super::stale::{concepts, stale};
+use super::stale::{concepts, is_gone, stale};
 use crate::distil::{commands, user_decisions};
 use crate::files;
 use crate::files::{canonical, small_text};
@@ -188,6 +188,10 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let decisions = rank::with_team(decisions, of_team, &contradicted_by, OF_TEAM);
     let shown = pinned.iter().chain(&decisions).chain(&came_of_it).chain(&observations);
     let stale = here.root.map(|root| parts.read(stale(store, project, root, shown))).transpose()?.unwrap_or_default();
+    // What a person pinned is theirs to unpin.
+    let holds = |memory: &MemoryRow| !is_gone(memory, &stale);
+    let [decisions, came_of_it, observations] =
+        [decisions, came_of_it, observations].map(|memories| memories.into_iter().filter(holds).collect());
     let annotations = Annotations { contradicted_by, stale };
     let why = near.into_iter().map(|past| (past.unit, (past.score, past.why))).collect();
     let recent: Vec<i64> = last.iter().map(|last| last.session.id).collect();

@@ -5,8 +5,8 @@ use super::clean::{code, line, prose};
 use super::style::Style;
 use super::{count, memory_text, time, unit_text};
 use crate::model::{
-    BranchStory, Certainty, CheckState, Evidence, FilePart, Handoff, MemoryRow, Millis, Origin, OriginOf, PromptRow, ToolUseRow,
-    UnitRow, Verification, VerifiedCheck,
+    BranchStory, Certainty, CheckState, Claim, ClaimState, Evidence, FilePart, Handoff, MemoryClaims, MemoryRow, Millis, Origin,
+    OriginOf, PromptRow, Rotten, ToolUseRow, UnitRow, Verification, VerifiedCheck,
 };
 use serde_json::{Value, json};
 
@@ -395,6 +395,64 @@ pub fn handoff_json(handoff: &Handoff) -> Value {
         "checks": handoff.checks.iter().map(check_json).collect::<Vec<_>>(),
         "closing": handoff.closing.as_ref().map(|closing| &closing.text),
     })
+}
+
+/// A claim in words.
+fn claim_text(claim: &Claim) -> String {
+    match claim {
+        Claim::Path(path) => code(path, 160),
+        Claim::Name { path, name } => format!("{} in {}", code(name, 80), code(path, 160)),
+        Claim::Setting { path, key, value } => format!("{} in {}", code(&format!("{key} = {value}"), 80), code(path, 160)),
+    }
+}
+
+/// Memories with claims that no longer hold, for a person.
+pub fn claims(claims: &MemoryClaims, style: Style) -> String {
+    let mut out = String::new();
+    for rotten in &claims.rotten {
+        let memory = &rotten.memory;
+        out += &format!(
+            "{} {} {}\n",
+            style.strong(&memory_text::id(memory)),
+            style.faint(memory_text::word(memory)),
+            line(&memory.title, 140)
+        );
+        for (claim, state) in &rotten.claims {
+            let (word, how) = match state {
+                ClaimState::Changed(how) => (style.found("changed"), format!(": {}", line(how, 160))),
+                ClaimState::Gone | ClaimState::Holds => (style.bad("gone"), String::new()),
+            };
+            out += &format!("  {word} {}{how}\n", claim_text(claim));
+        }
+    }
+    let memories = count(claims.memories as i64, "memory", "memories");
+    let all = count(claims.claims as i64, "claim", "claims");
+    match claims.rotten.iter().map(|rotten| rotten.claims.len()).sum::<usize>() {
+        0 => format!("{all} of {memories} about files here: all hold"),
+        n => format!("{out}{n} of {all} in {} of {memories} no longer hold", claims.rotten.len()),
+    }
+}
+
+/// Memories with claims that no longer hold.
+pub fn claims_json(claims: &MemoryClaims) -> Value {
+    let claim = |(claim, state): &(Claim, ClaimState)| {
+        let mut json = match claim {
+            Claim::Path(path) => json!({"path": path}),
+            Claim::Name { path, name } => json!({"path": path, "name": name}),
+            Claim::Setting { path, key, value } => json!({"path": path, "key": key, "value": value}),
+        };
+        (json["state"], json["now"]) = match state {
+            ClaimState::Holds => (json!("holds"), Value::Null),
+            ClaimState::Gone => (json!("gone"), Value::Null),
+            ClaimState::Changed(how) => (json!("changed"), json!(how)),
+        };
+        json
+    };
+    let rotten = |rotten: &Rotten| {
+        let memory = &rotten.memory;
+        json!({"id": memory_text::id(memory), "title": memory.title, "created_at": memory.created_at, "claims": rotten.claims.iter().map(claim).collect::<Vec<_>>()})
+    };
+    json!({"memories": claims.memories, "claims": claims.claims, "rotten": claims.rotten.iter().map(rotten).collect::<Vec<_>>()})
 }
 
 /// Maximum characters of a request in a pull request's text.

@@ -284,3 +284,49 @@ fn a_handoff_and_a_pull_request_say_what_is_known() {
     }
     assert_eq!(world.nmem(&["pr", "--base", "friendlier"]).code, Some(1));
 }
+
+#[test]
+fn check_names_memories_that_are_no_longer_true() {
+    let Some(mut world) = repository() else { return };
+    world.write("project/src/config.py", "TIMEOUT = 30\n\n\ndef parse_config(path):\n    return path\n");
+    world.write("project/src/legacy.py", "print(1)\n");
+    git(&world, 0, &["add", "-A"]);
+    git(&world, 0, &["commit", "-qm", "Begin"]);
+    world.now = (BEGUN + 60) * 1000;
+    for text in [
+        "`parse_config()` in `src/config.py` reads it",
+        "The limit is `TIMEOUT = 30` in `src/config.py`",
+        "Old clients use `src/legacy.py`",
+        "`src/never_there.py` is planned",
+    ] {
+        assert_eq!(world.nmem(&["remember", text, "--kind", "lesson"]).code, Some(0));
+    }
+    let sound = world.nmem(&["check"]);
+    assert!(
+        sound.code == Some(0) && sound.text().contains("5 claims of 3 memories about files here: all hold"),
+        "{}",
+        sound.text()
+    );
+    // Another file changes, and one line of the first: no alarm.
+    world.write("project/README.md", "# New\n");
+    world.write("project/src/config.py", "TIMEOUT = 30\nRETRIES = 3\n\n\ndef parse_config(path):\n    return path\n");
+    assert_eq!(world.nmem(&["check"]).code, Some(0));
+    world.write("project/src/config.py", "TIMEOUT = 60\n");
+    world.write("project/src/parsing.py", "def parse_config(path):\n    return path\n");
+    std::fs::remove_file(world.project().join("src/legacy.py")).unwrap();
+    git(&world, 9000, &["add", "-A"]);
+    let rotten = world.nmem(&["check"]);
+    assert_eq!(rotten.code, Some(1));
+    insta::assert_snapshot!(rotten.stdout, @"
+    m3 lesson Old clients use `src/legacy.py`
+      gone `src/legacy.py`
+    m2 lesson The limit is `TIMEOUT = 30` in `src/config.py`
+      changed `TIMEOUT = 30` in `src/config.py`: TIMEOUT is 60
+    m1 lesson `parse_config()` in `src/config.py` reads it
+      changed `parse_config` in `src/config.py`: now in src/parsing.py
+    3 of 5 claims in 3 of 3 memories no longer hold
+    ");
+    let json = world.nmem(&["check", "--json"]).json();
+    assert_eq!((&json["claims"], json["rotten"].as_array().unwrap().len()), (&json!(5), 3), "{json}");
+    prompt(&mut world, 9100, "Go on");
+}
