@@ -48,6 +48,8 @@ pub struct Config {
     pub embeddings: Embeddings,
     /// Ask the agent for notes, and read them (`[agent_notes] ask`).
     pub agent_notes: Setting<bool>,
+    /// When a turn ends, a line for the person if the agent claims what no check shows (`[verify] at_stop`).
+    pub verify_at_stop: Setting<bool>,
     /// Team memory.
     pub team: Team,
     /// Days to keep raw tool uses; 0: forever.
@@ -94,6 +96,7 @@ impl Config {
             llm: Llm::default(),
             embeddings: Embeddings::default(),
             agent_notes: Setting::default(false),
+            verify_at_stop: Setting::default(false),
             team: Team::default(),
             tool_uses_days: Setting::default(180),
             project: Setting::default(None),

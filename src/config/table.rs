@@ -83,6 +83,7 @@ pub const SETTINGS: &[SettingRow] = &[
     row!("embeddings.base_url", "server of the embedding model", FILE, embeddings.base_url, url, |v: &String| json!(without_credentials(v))),
     row!("embeddings.model", "name of the embedding model", FILE, embeddings.model, trimmed, |v| json!(v)),
     row!("embeddings.api_key_env", "environment variable with the key", FILE, embeddings.api_key_env, trimmed, |v| json!(v)),
+    row!("verify.at_stop", "a line for you when the agent says that checks pass, and none shows it", FILE, verify_at_stop, boolean, |v| json!(v)),
     row!("agent_notes.ask", "ask the agent for `memo:` lines, and read them", FILE, agent_notes, boolean, |v| json!(v)),
     row!("team.sync", "manual or session", FILE, team.when, settings::sync_when, |v: &settings::SyncWhen| json!(v.name())),
     row!("team.name", "your name for the team", FILE, team.name, settings::person, |v: &Option<String>| json!(v.as_deref().unwrap_or_default())),

@@ -21,7 +21,7 @@ pub mod score;
 pub mod signatures;
 mod statement_weights;
 pub mod statements;
-mod summary;
+pub mod summary;
 mod superseded;
 pub mod turns;
 pub mod user_decisions;

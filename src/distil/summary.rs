@@ -114,7 +114,7 @@ impl Outcome<'_> {
         let mut tools: Vec<&ToolUseRow> = Vec::new();
         self.turns.iter().any(|turn| {
             tools.extend(turn.tools.iter().copied());
-            let claims = turn.closing.is_some_and(|closing| has_word_of(CLAIMS, &in_english(&closing.text).to_lowercase()));
+            let claims = turn.closing.is_some_and(|closing| claims_checks(&closing.text));
             claims && !failing_checks(&tools).is_empty()
         })
     }
@@ -141,6 +141,11 @@ impl Outcome<'_> {
         }
         notes
     }
+}
+
+/// Whether a message claims that checks pass.
+pub fn claims_checks(message: &str) -> bool {
+    has_word_of(CLAIMS, &in_english(message).to_lowercase())
 }
 
 /// Checks of a unit that failed and have not passed since.

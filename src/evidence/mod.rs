@@ -10,7 +10,7 @@ mod verify;
 pub use claims::{check, check_memories};
 pub use git_program::Git;
 pub use origin::{ProjectRecords, evidence_of};
-pub use verify::verify;
+pub use verify::{unproven_claim, verify};
 
 use crate::model::{BranchStory, Certainty, Handoff, PromptKind, PromptSource, UnitRow};
 use crate::store::Store;

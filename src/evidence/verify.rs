@@ -3,8 +3,10 @@
 use super::origin::ProjectRecords;
 use crate::command_kind::{classify, entered_folder};
 use crate::distil::commands::{did_not_run, is_look, programs, response};
+use crate::distil::summary::claims_checks;
 use crate::files;
 use crate::model::{CheckState, CommandKind, GitState, Millis, ToolUseRow, Verification, VerifiedCheck};
+use crate::store::Store;
 use anyhow::Result;
 use std::path::Path;
 
@@ -37,10 +39,7 @@ fn checks(runs: Vec<ToolUseRow>, changed_at: Millis) -> Vec<VerifiedCheck> {
     let newest = runs.first().map_or(0, |run| run.received_at);
     let mut found: Vec<(usize, VerifiedCheck)> = Vec::new();
     let mut open: Vec<(Vec<String>, ToolUseRow)> = Vec::new();
-    // A program that is not there has checked nothing.
-    for run in
-        runs.into_iter().filter(|run| run.succeeded == Some(true) || !did_not_run(response(run)) && exit_code(run) != Some(127))
-    {
+    for run in runs.into_iter().filter(has_run) {
         let names = names(run.content.as_deref().unwrap_or_default());
         let passed = run.succeeded == Some(true);
         // Of several checks on one line any may have failed.
@@ -80,6 +79,39 @@ fn checks(runs: Vec<ToolUseRow>, changed_at: Millis) -> Vec<VerifiedCheck> {
     checks.sort_by_key(|check| (rank(check.state), std::cmp::Reverse(check.run.received_at)));
     checks.truncate(CHECKS);
     checks
+}
+
+/// Returns what contradicts the agent's claim that checks pass, in a line for the person; `None` if it makes no such claim, or
+/// its last checks show it.
+pub fn unproven_claim(store: &Store, session: i64, closing: &str) -> Result<Option<String>> {
+    if !claims_checks(closing) {
+        return Ok(None);
+    }
+    let uses = store.last_edits_and_checks(session)?;
+    let edits = uses.iter().filter(|tool| tool.is_edit() && tool.path.is_some()).map(|edit| edit.seq);
+    let Some(last_edit) = edits.clone().max() else { return Ok(None) };
+    let runs: Vec<&ToolUseRow> = uses.iter().filter(|tool| tool.is_check() && has_run(tool)).collect();
+    let named = |run: &ToolUseRow| names(run.content.as_deref().unwrap_or_default()).pop();
+    let newest = runs.iter().find_map(|run| Some((named(run)?, *run)));
+    let reason = match newest {
+        None => "no check ran in this session".to_string(),
+        Some((name, run)) if run.succeeded == Some(false) => {
+            let code = exit_code(run).map(|code| format!(" (exit {code})")).unwrap_or_default();
+            format!("the last `{name}` failed{code}")
+        }
+        Some((name, run)) if run.seq < last_edit => {
+            let later = edits.filter(|seq| *seq > run.seq).count();
+            let later = if later == 1 { "an edit".to_string() } else { format!("{later} edits") };
+            format!("the last check, `{name}`, ran before {later}")
+        }
+        Some(_) => return Ok(None),
+    };
+    Ok(Some(format!("nmem: the agent says that checks pass, but {reason}. `nmem verify` shows all.")))
+}
+
+/// Returns true if a check ran: a program that is not there has checked nothing.
+fn has_run(run: &ToolUseRow) -> bool {
+    run.succeeded == Some(true) || !did_not_run(response(run)) && exit_code(run) != Some(127)
 }
 
 fn exit_code(run: &ToolUseRow) -> Option<i64> {

@@ -5,7 +5,8 @@ use super::persist::Persisted;
 use super::run::{self, Caller, Run};
 use crate::config::{Config, Inject};
 use crate::distil::{embed, notes, observer};
-use crate::model::{Event, EventKind, InjectionPoint, Millis, Share, StartSource};
+use crate::evidence::unproven_claim;
+use crate::model::{Event, EventKind, InjectionPoint, Millis, Platform, Share, StartSource};
 use crate::platforms;
 use crate::platforms::adapter::HookAnswer;
 use crate::platforms::speaker::without_client_blocks;
@@ -47,6 +48,11 @@ pub fn inject(run: &Run, persisted: &mut Persisted, event: &Clean<Event>) -> Res
         (EventKind::PreEdit { path, repository }, _) => before_edit(run, event, path, repository.as_deref()),
         (EventKind::SubagentStarted, _) => at_subagent(run, event),
         (EventKind::ToolUsed(_), Persisted::Stored(store)) => with_first_result(run, store, event),
+        (EventKind::TurnEnded { closing: Some(closing), .. }, Persisted::Stored(store)) if run.config.verify_at_stop.value => {
+            let session = store.session_by_agent_id(event.platform, &event.session)?;
+            let line = session.map(|session| unproven_claim(store, session.id, closing)).transpose()?.flatten();
+            Ok(line.map(HookAnswer::for_person))
+        }
         _ => Ok(None),
     }
 }
@@ -61,6 +67,8 @@ fn is_possible(event: &Event) -> bool {
         EventKind::PreEdit { .. } => support.takes(InjectionPoint::File),
         EventKind::SubagentStarted => support.takes(InjectionPoint::Subagent),
         EventKind::ToolUsed(_) => support.takes_results,
+        // They show a message of a hook to the person when a turn ends.
+        EventKind::TurnEnded { .. } => matches!(event.platform, Platform::ClaudeCode | Platform::QwenCode),
         _ => false,
     }
 }

@@ -104,6 +104,8 @@ impl Store {
 
 /// Maximum runs of checks to read.
 const RUNS: i64 = 400;
+/// Maximum edits and runs of one session to read.
+const OF_SESSION: i64 = 100;
 
 impl Store {
     /// Runs of tests, builds and linters in a worktree whose result is known, the newest first.
@@ -120,6 +122,15 @@ impl Store {
             all.extend(rows.collect::<Result<Vec<_>, _>>()?);
         }
         Ok(all)
+    }
+
+    /// The last edits and runs of checks of a session, the newest first.
+    pub fn last_edits_and_checks(&self, session: i64) -> Result<Vec<ToolUseRow>> {
+        let sql = format!(
+            "{TOOL_USE} WHERE session_id = ?1 AND (kind IN ('edit', 'write') AND succeeded IS NOT 0
+               OR command_kind IN ('test', 'build', 'lint') AND succeeded IS NOT NULL) ORDER BY seq DESC LIMIT {OF_SESSION}"
+        );
+        Ok(self.conn.prepare_cached(&sql)?.query_map([session], tool_use)?.collect::<Result<_, _>>()?)
     }
 
     /// Time and path of the last edit in a worktree.

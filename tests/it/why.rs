@@ -330,3 +330,26 @@ fn check_names_memories_that_are_no_longer_true() {
     assert_eq!((&json["claims"], json["rotten"].as_array().unwrap().len()), (&json!(5), 3), "{json}");
     prompt(&mut world, 9100, "Go on");
 }
+
+#[test]
+fn a_claim_without_a_check_is_named_when_the_turn_ends_if_wished() {
+    let Some(mut world) = repository() else { return };
+    let stop = |world: &mut World, at: i64, closing: &str| {
+        world.now = (BEGUN + at) * 1000;
+        let payload = json!({"session_id": "the-session", "hook_event_name": "Stop", "cwd": world.project(), "last_assistant_message": closing});
+        world.feed(&["record"], payload.to_string().as_bytes()).text()
+    };
+    prompt(&mut world, 1, "Make the greeting friendlier");
+    write(&mut world, 2, "greet.py", GREET);
+    let claim = "The greeting is friendlier, and all tests pass.";
+    assert_eq!(stop(&mut world, 3, claim), "[exit 0]", "it is off unless wished");
+    world.write("home/.config/nmem/config.toml", "[verify]\nat_stop = true\n");
+    assert!(stop(&mut world, 4, claim).contains("but no check ran in this session"));
+    assert_eq!(stop(&mut world, 5, "The greeting is friendlier."), "[exit 0]", "nothing is claimed");
+    fail(&mut world, 6, "pytest -q", "Exit code 1\nFAILED test_greet.py::test_greeting");
+    assert!(stop(&mut world, 7, claim).contains("but the last `pytest` failed (exit 1)"));
+    run(&mut world, 8, "pytest -q", "3 passed");
+    assert_eq!(stop(&mut world, 9, claim), "[exit 0]");
+    write(&mut world, 10, "greet.py", GREET);
+    assert!(stop(&mut world, 11, claim).contains("the last check, `pytest`, ran before an edit"));
+}
