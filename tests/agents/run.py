@@ -334,11 +334,36 @@ def together(names, versions, keep):
     return missing
 
 
+def handed_on(names, versions, keep):
+    """One agent begins; another, which has no hooks, goes on with what `nmem handoff` prints."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="nmem-handoff-"))
+    prepared(folder)
+    first, second = [Agent(name, folder, versions.get(name)) for name in names]
+    server = model.serve(str(folder / "project"))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    first.nmem("install", first.name)
+    first.ask(FIRST, server)
+    text = first.nmem("handoff", "--to", second.name)
+    bodies = whole(second.ask(text, server))
+    missing = [] if "# Handoff:" in bodies and KNOWN in bodies else [f"the handoff in the request of {second.name}"]
+    why = json.loads(first.nmem("why", "HEAD", "--json"))
+    if why["certainty"] != "commit" or why["platform"] != first.name:
+        missing.append(f"the commit of {first.name}, not {why['certainty']}")
+    print(text)
+    print(first.nmem("why", "HEAD"))
+    server.shutdown()
+    print(f"handed on ({' to '.join(names)}): {'ok' if not missing else 'missing: ' + ', '.join(missing)} ({folder})")
+    if not missing and not keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    return missing
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("agents", nargs="*", metavar="AGENT", help=", ".join(VERSIONS))
     parser.add_argument("--version", action="append", default=[], metavar="AGENT=VERSION")
     parser.add_argument("--keep", action="store_true", help="keep the folders")
+    parser.add_argument("--handoff", action="store_true", help="Claude Code hands its work on to Codex, as well")
     args = parser.parse_args()
     if not NMEM.is_file():
         raise SystemExit(f"{NMEM} does not exist; run cargo build --release")
@@ -351,6 +376,8 @@ def main():
             print("PASSED OVER: there is no tmux here, so interactive sessions are not tried")
     if not args.agents:
         missing += together(["codex", "gemini", "claude-code"], versions, args.keep)
+    if not args.agents or args.handoff:
+        missing += handed_on(["claude-code", "codex"], versions, args.keep)
     raise SystemExit(1 if missing else 0)
 
 
