@@ -22,7 +22,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Set up and control",
         &["demo", "install", "uninstall", "import", "doctor", "off", "on", "project", "domain", "trust", "models"],
     ),
-    ("Share with a team", &["sync", "team"]),
+    ("Share with a team", &["sync", "team", "git-notes"]),
     ("For programs and backups", &["mcp", "rad", "export", "restore", "completions", "man"]),
 ];
 

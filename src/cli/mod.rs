@@ -1,7 +1,7 @@
 //! The command line: a file a command, with its arguments, one call of a use case and one of `render`.
 //!
 //! `hook` (record, mcp, rad), `context`, `search`, `units`, `show` (and log, resume), `view` (and serve),
-//! `status`, `how` (with error), `why` (with verify, check, handoff, pr), `remember` (and edit, pin, supersede, review), `forget`, `off`, `project` (with
+//! `status`, `how` (with error), `why` (with verify, check, handoff, pr, git-notes), `remember` (and edit, pin, supersede, review), `forget`, `off`, `project` (with
 //! trust), `team` (with sync), `domain`, `distil` (and models), `import`, `export` (with restore), `doctor`, `install`, `demo`,
 //! `help` (with completions and man). Shared: `output`, `project_argument`.
 
@@ -73,6 +73,7 @@ enum Command {
     Check(why::CheckArguments),
     Handoff(why::HandoffArguments),
     Pr(why::PrArguments),
+    GitNotes(why::NotesArguments),
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
     Demo(demo::DemoArguments),
@@ -147,6 +148,7 @@ fn run(command: Command) -> Result<bool> {
         Command::Verify(args) => return why::run_verify(&args),
         Command::Check(args) => return why::run_check(&args),
         Command::Pr(args) => return why::run_pr(&args),
+        Command::GitNotes(args) => why::run_notes(&args),
         Command::Handoff(args) => why::run_handoff(&args),
         Command::Record(_) => Ok(()),
         Command::Context(args) => context::run(&args),

@@ -5,8 +5,8 @@ use super::output;
 use super::project_argument::{ProjectArgument, ProjectEvidence, open};
 use crate::config::environment;
 use crate::error::{NO_PROJECT, UserError};
-use crate::evidence::evidence_of;
-use crate::model::{Evidence, Millis, SessionRow};
+use crate::evidence::{check, evidence_of};
+use crate::model::{Evidence, MemoryClaims, MemoryRow, Millis, SessionRow, StoredItem};
 use crate::render::clean::{self, line};
 use crate::render::{evidence_text, session_log, time};
 use crate::text::is_unseen;
@@ -47,11 +47,33 @@ pub fn run(args: &ShowArguments) -> Result<()> {
         let text = if args.json { evidence_text::json(&found).to_string() } else { evidence_text::text(&found, output::style()) };
         return output::entry(&text, args.json);
     };
+    let rotten = match &found {
+        StoredItem::Memory(memory) => rotten_claims(args, memory),
+        _ => None,
+    };
     let text = match args.json {
-        true => lookup::json(&store, found)?.to_string(),
-        false => lookup::text(&store, found, output::style())?,
+        true => {
+            let mut json = lookup::json(&store, found)?;
+            if let Some(claims) = &rotten {
+                json["rotten"] = evidence_text::claims_json(claims)["rotten"][0]["claims"].take();
+            }
+            json.to_string()
+        }
+        false => {
+            let claims = rotten.map(|claims| evidence_text::rotten_lines(&claims, output::style())).unwrap_or_default();
+            format!("{}\n{claims}", lookup::text(&store, found, output::style())?.trim_end())
+        }
     };
     output::entry(text.trim_end(), args.json)
+}
+
+/// The claims of a memory of this project that no longer hold; `None` if all do, or it cannot be known here.
+fn rotten_claims(args: &ShowArguments, memory: &MemoryRow) -> Option<MemoryClaims> {
+    let evidence = ProjectEvidence::open(&args.project).ok()?;
+    let recorded = evidence.recorded();
+    let is_here = memory.project_id.is_some_and(|project| recorded.scope.projects.contains(&project));
+    let claims = is_here.then(|| check(recorded.git, vec![memory.clone()]).ok()).flatten()?;
+    (!claims.rotten.is_empty()).then_some(claims)
 }
 
 /// The work behind a commit, if the id is one.

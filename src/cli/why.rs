@@ -1,16 +1,17 @@
 //! `nmem why`: the edit, the unit and the request behind a line, a file or a commit. `nmem verify`: the checks of the
 //! working tree. `nmem handoff` and `nmem pr`: a unit, or a branch, for somebody else.
-//! `nmem check`: claims of memories.
+//! `nmem check`: claims of memories. `nmem git-notes`: notes for
+//! commits.
 
 use super::output;
 use super::project_argument::{ProjectArgument, ProjectEvidence, open};
 use crate::error::UserError;
-use crate::evidence::{branch_story, check_memories, evidence_of, handoff, verify};
+use crate::evidence::{branch_story, check_memories, evidence_of, handoff, verify, write_notes};
 use crate::lookup;
 use crate::model::{Platform, StoredItem, UnitRow};
 use crate::platforms;
 use crate::render::clean::line;
-use crate::render::{evidence_text, unit_text};
+use crate::render::{count, evidence_text, unit_text};
 use crate::store::Store;
 use anyhow::Result;
 use clap::ValueEnum;
@@ -197,4 +198,52 @@ pub fn run_check(args: &CheckArguments) -> Result<bool> {
         if args.json { evidence_text::claims_json(&claims).to_string() } else { evidence_text::claims(&claims, output::style()) };
     output::entry(&text, args.json)?;
     Ok(claims.rotten.is_empty())
+}
+
+/// Keep the evidence for commits as git notes
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: nmem git-notes on\n         nmem git-notes push\n\nA note has the unit, the request, the decisions and the checks behind a commit, redacted, without private memories. Notes\nare in refs/notes/nmem of this clone, and `git log` shows them; only `push` sends them anywhere. Without an argument, notes\nfor newer commits are added."
+)]
+pub struct NotesArguments {
+    /// on: write notes for the commits of this branch; off: write and show none; push: send them to a remote
+    #[arg(value_enum, value_name = "on|off|push")]
+    action: Option<NotesAction>,
+    /// The remote, with push
+    #[arg(value_name = "REMOTE", default_value = "origin")]
+    remote: String,
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum NotesAction {
+    On,
+    Off,
+    Push,
+}
+
+/// Runs the command.
+pub fn run_notes(args: &NotesArguments) -> Result<()> {
+    let evidence = ProjectEvidence::open(&args.project)?;
+    let recorded = evidence.recorded();
+    match args.action {
+        Some(NotesAction::Off) => {
+            recorded.git.show_notes(false)?;
+            return output::say("Notes are off. Those that are there stay: `git update-ref -d refs/notes/nmem` deletes them.");
+        }
+        Some(NotesAction::Push) => {
+            output::only_by_person("send notes to others", &format!("nmem git-notes push {}", args.remote))?;
+            recorded.git.push_notes(&args.remote)?;
+            return output::say(&format!("The notes were sent to {}.", line(&args.remote, 80)));
+        }
+        Some(NotesAction::On) => recorded.git.show_notes(true)?,
+        None if recorded.git.shows_notes() => {}
+        None => return Err(UserError::usage("notes are off in this repository", "nmem git-notes on").into()),
+    }
+    let written = write_notes(&recorded, evidence_text::note)?;
+    output::say(&format!(
+        "{} in refs/notes/nmem; `git log` shows them.",
+        count(written as i64, "note was written", "notes were written")
+    ))
 }

@@ -1,4 +1,4 @@
-//! Questions to the `git` program. Each only reads, and starts no program that a repository's settings name.
+//! Questions to the `git` program, which only read and start no program that a repository's settings name; and its notes.
 
 use crate::config::environment;
 use crate::error::UserError;
@@ -7,6 +7,10 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// The notes of nmem, and the option that names them.
+const NOTES_REF: &str = "refs/notes/nmem";
+const NOTES: &str = "--ref=refs/notes/nmem";
 
 /// A worktree that git answers for.
 #[derive(Debug)]
@@ -216,6 +220,45 @@ impl Git {
     pub fn file_with_word(&self, word: &str) -> Option<String> {
         let said = self.ask(&["grep", "-l", "-w", "-F", "-I", "-e", word, "--"]).ok()?;
         said.lines().next().map(String::from)
+    }
+
+    /// The commits that have a note of nmem.
+    pub fn noted(&self) -> Vec<String> {
+        let said = self.ask(&["notes", NOTES, "list"]).unwrap_or_default();
+        said.lines().filter_map(|line| line.split_once(' ')).map(|(_, sha)| sha.to_string()).collect()
+    }
+
+    /// Writes a note of nmem to a commit.
+    ///
+    /// # Errors
+    ///
+    /// Git's own, such as that it does not know who writes.
+    pub fn set_note(&self, sha: &str, text: &str) -> Result<()> {
+        self.ask_with(&["notes", NOTES, "add", "-f", "-F", "-", sha], Some(text)).map(drop)
+    }
+
+    /// Shows notes of nmem in `git log`, or no longer.
+    pub fn show_notes(&self, is_on: bool) -> Result<()> {
+        let shown = self.ask(&["config", "--local", "--get-all", "notes.displayRef"]).unwrap_or_default();
+        match (is_on, shown.lines().any(|name| name == NOTES_REF)) {
+            (true, false) => self.ask(&["config", "--local", "--add", "notes.displayRef", NOTES_REF]).map(drop),
+            (false, true) => {
+                let ours = format!("^{NOTES_REF}$");
+                self.ask(&["config", "--local", "--unset-all", "notes.displayRef", &ours]).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether notes of nmem are shown in `git log`.
+    pub fn shows_notes(&self) -> bool {
+        let shown = self.ask(&["config", "--local", "--get-all", "notes.displayRef"]).unwrap_or_default();
+        shown.lines().any(|name| name == NOTES_REF)
+    }
+
+    /// Sends the notes of nmem to a remote.
+    pub fn push_notes(&self, remote: &str) -> Result<()> {
+        self.ask(&["push", "--quiet", "--end-of-options", remote, NOTES_REF]).map(drop)
     }
 
     /// The current branch; `None` on a detached head.

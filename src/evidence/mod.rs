@@ -12,7 +12,7 @@ pub use git_program::Git;
 pub use origin::{ProjectRecords, evidence_of};
 pub use verify::{unproven_claim, verify};
 
-use crate::model::{BranchStory, Certainty, Handoff, PromptKind, PromptSource, UnitRow};
+use crate::model::{BranchStory, Certainty, Handoff, MemoryRow, Origin, PromptKind, PromptSource, UnitRow};
 use crate::store::Store;
 use anyhow::Result;
 use origin::{last_checks, sorted, why_commit};
@@ -35,6 +35,36 @@ pub fn handoff(store: &Store, unit: UnitRow) -> Result<Handoff> {
     Ok(Handoff { unit, session, asked, closing, decisions, tried, open, checks })
 }
 
+/// Writes a note for each commit of the current branch, newest first, that has none and that recorded work is behind.
+/// `text` writes it. Returns the number of notes.
+pub fn write_notes(recorded: &ProjectRecords, text: impl Fn(&Origin) -> String) -> Result<usize> {
+    let noted = recorded.git.noted();
+    let mut written = 0;
+    for (sha, _) in recorded.git.history()?.into_iter().take(COMMITS).filter(|(sha, _)| !noted.contains(sha)) {
+        let mut origin = why_commit(recorded, &sha)?;
+        if origin.certainty == Certainty::Unknown {
+            continue;
+        }
+        for memories in [&mut origin.decisions, &mut origin.tried] {
+            *memories = public(recorded.store, std::mem::take(memories))?;
+        }
+        recorded.git.set_note(&sha, &text(&origin))?;
+        written += 1;
+    }
+    Ok(written)
+}
+
+/// Memories that others may read.
+fn public(store: &Store, memories: Vec<MemoryRow>) -> Result<Vec<MemoryRow>> {
+    let mut public = Vec::new();
+    for memory in memories {
+        if !store.is_private(&memory.uuid)? {
+            public.push(memory);
+        }
+    }
+    Ok(public)
+}
+
 /// Reads the units whose work is in the commits of the current branch, oldest first.
 pub fn branch_story(recorded: &ProjectRecords, base: &str) -> Result<BranchStory> {
     let mut story = BranchStory { verification: verify(recorded)?, ..BranchStory::default() };
@@ -49,7 +79,11 @@ pub fn branch_story(recorded: &ProjectRecords, base: &str) -> Result<BranchStory
         story.commits.push((sha.clone(), subject, !units.is_empty()));
         for unit in units {
             if story.units.iter().all(|known: &Handoff| known.unit.id != unit.id) {
-                story.units.push(handoff(recorded.store, unit)?);
+                let mut unit = handoff(recorded.store, unit)?;
+                for memories in [&mut unit.decisions, &mut unit.tried, &mut unit.open] {
+                    *memories = public(recorded.store, std::mem::take(memories))?;
+                }
+                story.units.push(unit);
             }
         }
     }

@@ -120,6 +120,21 @@ fn origin_text(origin: &Origin, style: Style) -> String {
     out.trim_end().to_string()
 }
 
+/// The note for a commit: unit, request, decisions, what was tried, checks.
+pub fn note(origin: &Origin) -> String {
+    let mut lines = Vec::new();
+    lines.extend(origin.unit.as_ref().map(|unit| format!("nmem: {}", name_of(unit))));
+    lines.extend(origin.prompt.as_ref().map(|prompt| format!("asked: {}", line(&prompt.text, 300))));
+    for (name, memories) in [("decided", &origin.decisions), ("tried, did not help", &origin.tried)] {
+        lines.extend(memories.iter().take(LISTED).map(|memory| format!("{name}: {}", line(&memory.title, 200))));
+    }
+    for check in origin.checks.iter().rev().take(LISTED) {
+        let command = line(check.content.as_deref().unwrap_or_default(), 120);
+        lines.push(format!("check: {command} {}", result_of(check, Style::default())));
+    }
+    lines.join("\n") + "\n"
+}
+
 fn memories_json(memories: &[MemoryRow]) -> Vec<Value> {
     memories
         .iter()
@@ -406,6 +421,23 @@ fn claim_text(claim: &Claim) -> String {
     }
 }
 
+/// The claims of memories that no longer hold, a line for each.
+pub fn rotten_lines(claims: &MemoryClaims, style: Style) -> String {
+    claims.rotten.iter().map(|rotten| claim_lines(rotten, style)).collect()
+}
+
+fn claim_lines(rotten: &Rotten, style: Style) -> String {
+    let mut out = String::new();
+    for (claim, state) in &rotten.claims {
+        let (word, how) = match state {
+            ClaimState::Changed(how) => (style.found("changed"), format!(": {}", line(how, 160))),
+            ClaimState::Gone | ClaimState::Holds => (style.bad("gone"), String::new()),
+        };
+        out += &format!("  {word} {}{how}\n", claim_text(claim));
+    }
+    out
+}
+
 /// Memories with claims that no longer hold, for a person.
 pub fn claims(claims: &MemoryClaims, style: Style) -> String {
     let mut out = String::new();
@@ -417,13 +449,7 @@ pub fn claims(claims: &MemoryClaims, style: Style) -> String {
             style.faint(memory_text::word(memory)),
             line(&memory.title, 140)
         );
-        for (claim, state) in &rotten.claims {
-            let (word, how) = match state {
-                ClaimState::Changed(how) => (style.found("changed"), format!(": {}", line(how, 160))),
-                ClaimState::Gone | ClaimState::Holds => (style.bad("gone"), String::new()),
-            };
-            out += &format!("  {word} {}{how}\n", claim_text(claim));
-        }
+        out += &claim_lines(rotten, style);
     }
     let memories = count(claims.memories as i64, "memory", "memories");
     let all = count(claims.claims as i64, "claim", "claims");

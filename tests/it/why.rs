@@ -326,6 +326,8 @@ fn check_names_memories_that_are_no_longer_true() {
       changed `parse_config` in `src/config.py`: now in src/parsing.py
     3 of 5 claims in 3 of 3 memories no longer hold
     ");
+    let shown = world.nmem(&["show", "m3"]).stdout;
+    assert!(shown.trim_end().ends_with("gone `src/legacy.py`"), "{shown}");
     let json = world.nmem(&["check", "--json"]).json();
     assert_eq!((&json["claims"], json["rotten"].as_array().unwrap().len()), (&json!(5), 3), "{json}");
     prompt(&mut world, 9100, "Go on");
@@ -352,4 +354,28 @@ fn a_claim_without_a_check_is_named_when_the_turn_ends_if_wished() {
     assert_eq!(stop(&mut world, 9, claim), "[exit 0]");
     write(&mut world, 10, "greet.py", GREET);
     assert!(stop(&mut world, 11, claim).contains("the last check, `pytest`, ran before an edit"));
+}
+
+#[test]
+fn commits_get_notes_if_wished_and_only_a_person_sends_them() {
+    let Some(mut world) = repository() else { return };
+    prompt(&mut world, 1, "Make the greeting friendlier. Always use f-strings, never concatenate strings.");
+    write(&mut world, 2, "greet.py", GREET);
+    run(&mut world, 3, "pytest -q", "3 passed");
+    commit(&mut world, 4, "feat: greet in a friendlier way", false);
+    send(&mut world, 5, "Stop", json!({"last_assistant_message": "The greeting is friendlier now."}));
+    world.write("project/notes.md", "Written by hand\n");
+    git(&world, 60, &["add", "-A"]);
+    git(&world, 60, &["commit", "-qm", "Notes by hand"]);
+    git(&world, 0, &["config", "user.name", "Dev"]);
+    git(&world, 0, &["config", "user.email", "dev@example.org"]);
+    assert_eq!(world.nmem(&["git-notes"]).code, Some(2), "nothing is written unless wished");
+    assert!(world.nmem(&["git-notes", "on"]).text().contains("1 note was written"));
+    let log = git(&world, 0, &["log"]);
+    let note = "Notes (nmem):\n    nmem: Greet in a friendlier way\n    asked: Make the greeting friendlier. Always use f-strings, never concatenate strings.\n    decided: Always use f-strings, never concatenate strings\n    check: pytest -q passed";
+    assert!(log.contains(note) && log.matches("Notes (nmem)").count() == 1, "{log}");
+    assert!(world.nmem(&["git-notes"]).text().contains("0 notes were written"), "once");
+    assert!(world.nmem(&["git-notes", "push"]).text().contains("only a person can send notes to others"));
+    world.nmem(&["git-notes", "off"]);
+    assert!(!git(&world, 0, &["log"]).contains("Notes (nmem)"));
 }
