@@ -169,7 +169,10 @@ pub fn run_pr(args: &PrArguments) -> Result<bool> {
         .git
         .commit_id(&base)
         .ok_or_else(|| UserError::new(format!("there is no branch {}", line(&base, 80)), "give --base BRANCH"))?;
+    let progress = output::Progress::begin();
+    progress.say("reading the commits of this branch");
     let story = branch_story(&recorded, &base)?;
+    drop(progress);
     if story.commits.is_empty() {
         return Err(UserError::new("this branch has no commit that its base lacks", "commit first, or give --base BRANCH").into());
     }
@@ -193,7 +196,10 @@ pub struct CheckArguments {
 /// Runs the command; returns true if all claims hold.
 pub fn run_check(args: &CheckArguments) -> Result<bool> {
     let evidence = ProjectEvidence::open(&args.project)?;
+    let progress = output::Progress::begin();
+    progress.say("comparing memories with the files");
     let claims = check_memories(&evidence.recorded())?;
+    drop(progress);
     let text =
         if args.json { evidence_text::claims_json(&claims).to_string() } else { evidence_text::claims(&claims, output::style()) };
     output::entry(&text, args.json)?;
@@ -241,7 +247,10 @@ pub fn run_notes(args: &NotesArguments) -> Result<()> {
         None if recorded.git.shows_notes() => {}
         None => return Err(UserError::usage("notes are off in this repository", "nmem git-notes on").into()),
     }
+    let progress = output::Progress::begin();
+    progress.say("writing notes");
     let written = write_notes(&recorded, evidence_text::note)?;
+    drop(progress);
     output::say(&format!(
         "{} in refs/notes/nmem; `git log` shows them.",
         count(written as i64, "note was written", "notes were written")

@@ -13,6 +13,8 @@ use std::collections::{HashMap, HashSet};
 const SETTLES: Millis = 3 * 3_600_000;
 /// Maximum memories to check, claims of one, and bytes of a file.
 const MEMORIES: usize = 20_000;
+/// Memories up to which git is asked for the commit of each.
+const FEW: usize = 8;
 const CLAIMS: usize = 12;
 const BYTES: u64 = 1 << 20;
 /// Minimum characters of a name, and of a setting's name.
@@ -32,13 +34,18 @@ pub fn check_memories(recorded: &ProjectRecords) -> Result<MemoryClaims> {
 
 /// Checks the claims of memories.
 pub fn check(git: &Git, memories: Vec<MemoryRow>) -> Result<MemoryClaims> {
-    let history = git.history()?;
+    let claiming = memories.into_iter().map(|memory| (claims_of(&memory), memory));
+    let claiming: Vec<(Vec<Claim>, MemoryRow)> = claiming.filter(|(claims, _)| !claims.is_empty()).collect();
+    // The whole history is read for many memories only.
+    let history = if claiming.len() > FEW { git.history()? } else { Vec::new() };
     let mut of_memories: Vec<(MemoryRow, String, Vec<Claim>)> = Vec::new();
-    for memory in memories {
-        let claims = claims_of(&memory);
-        if let Some(revision) = revision_at(&history, memory.created_at + SETTLES).filter(|_| !claims.is_empty()) {
-            of_memories.push((memory, revision.to_string(), claims));
-        }
+    for (claims, memory) in claiming {
+        let at = memory.created_at + SETTLES;
+        let revision = match history.is_empty() {
+            true => git.commit_before(at / 1000),
+            false => revision_at(&history, at).map(String::from),
+        };
+        of_memories.extend(revision.map(|revision| (memory, revision, claims)));
     }
     let asked: HashSet<String> = of_memories
         .iter()
@@ -79,7 +86,8 @@ fn holds(claim: &Claim, text: &str) -> ClaimState {
             match values.first() {
                 None => ClaimState::Gone,
                 Some(_) if values.contains(&value.as_str()) => ClaimState::Holds,
-                Some(other) => ClaimState::Changed(format!("{key} is {other}")),
+                // Its value may be a secret.
+                Some(_) => ClaimState::Changed("another value now".into()),
             }
         }
     }
@@ -168,7 +176,7 @@ fn claims_in(line: &str, edited: &[&str]) -> Vec<Claim> {
     let quoted: Vec<&str> = line.split('`').skip(1).step_by(2).collect();
     let is_inside = |path: &&str| {
         !path.starts_with(['/', '~', '-', '$'])
-            && !path.starts_with("..")
+            && path.split('/').all(|part| part != "..")
             && !path.contains(['*', '{', '\\', '%', '…'])
             && path.contains(char::is_alphabetic)
     };
@@ -260,7 +268,7 @@ mod tests {
             ["a/b.rs", "c/d.rs"],
             "of two files, a name is of neither"
         );
-        assert_eq!(found("See /etc/hosts, ~/.bashrc and `src/**/*.ts`", &[]), [""; 0]);
+        assert_eq!(found("See /etc/hosts, ~/.bashrc, `a/../../b.env` and `src/**/*.ts`", &[]), [""; 0]);
         assert_eq!(found("`cargo test --lib` passes", &["src/lib.rs"]), [""; 0]);
     }
 
@@ -269,7 +277,7 @@ mod tests {
         let claim = |value: &str| Claim::Setting { path: "a".into(), key: "timeout".into(), value: value.into() };
         let text = "[net]\ntimeout = 30 # seconds\n\"retries\": 3,\n";
         assert_eq!(holds(&claim("30"), text), ClaimState::Holds);
-        assert_eq!(holds(&claim("60"), text), ClaimState::Changed("timeout is 30".into()));
+        assert_eq!(holds(&claim("60"), text), ClaimState::Changed("another value now".into()));
         assert_eq!(holds(&claim("60"), "port = 1\n"), ClaimState::Gone);
         assert_eq!(value_of("\"retries\": 3,", "retries"), Some("3"));
         assert!(has_word("fn parse_config() {", "parse_config") && !has_word("fn parse_config2()", "parse_config"));

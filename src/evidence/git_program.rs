@@ -1,4 +1,4 @@
-//! Questions to the `git` program, which only read and start no program that a repository's settings name; and its notes.
+//! Questions to the `git` program, which only read, without textconv, external diffs and file monitors; and its notes.
 
 use crate::config::environment;
 use crate::error::UserError;
@@ -36,10 +36,7 @@ pub struct BlamedLine {
 #[derive(Clone, Debug, Default)]
 pub struct CommitChange {
     pub sha: String,
-    pub parents: Vec<String>,
     pub subject: String,
-    pub author: String,
-    pub message: String,
     pub authored_at: i64,
     pub committed_at: i64,
     /// Added lines by file.
@@ -108,7 +105,7 @@ impl Git {
 
     /// A commit with the lines that it added.
     pub fn change(&self, sha: &str) -> Result<CommitChange> {
-        let format = "--format=%H%x00%P%x00%s%x00%an%x00%at%x00%ct%x00%B%x00";
+        let format = "--format=%H%x00%s%x00%at%x00%ct%x00";
         let said = self.ask(&[
             "show",
             "--no-textconv",
@@ -121,13 +118,12 @@ impl Git {
             format,
             sha,
         ])?;
-        let mut parts = said.splitn(8, '\0');
-        let mut next = || parts.next().unwrap_or_default().trim().to_string();
-        let (sha, parents, subject, author) = (next(), next(), next(), next());
+        let mut parts = said.splitn(5, '\0');
+        let mut next = || parts.next().unwrap_or_default().trim();
+        let (sha, subject) = (next().to_string(), next().to_string());
         let (authored_at, committed_at) = (next().parse().unwrap_or_default(), next().parse().unwrap_or_default());
-        let (message, patch) = (next(), parts.next().unwrap_or_default());
-        let parents = parents.split_whitespace().map(String::from).collect();
-        Ok(CommitChange { sha, parents, subject, author, message, authored_at, committed_at, added: added_lines(patch) })
+        let added = added_lines(parts.next().unwrap_or_default());
+        Ok(CommitChange { sha, subject, authored_at, committed_at, added })
     }
 
     /// The subject of a commit; empty if it is not there.
@@ -135,13 +131,23 @@ impl Git {
         self.ask(&["show", "--no-patch", "--format=%s", sha]).map(|said| said.trim().to_string()).unwrap_or_default()
     }
 
-    /// Those of the commits that the repository still has, with their full ids.
-    pub fn existing(&self, shas: &[String]) -> Vec<(String, String)> {
+    /// The full ids of those commits that the repository still has.
+    pub fn existing(&self, shas: &[String]) -> Vec<String> {
         let asked: String = shas.iter().map(|sha| format!("{sha}^{{commit}}\n")).collect();
         let said = self.ask_with(&["cat-file", "--batch-check=%(objectname)"], Some(&asked)).unwrap_or_default();
-        let full =
-            |line: &str| Some(line.trim().to_string()).filter(|id| id.bytes().all(|b| b.is_ascii_hexdigit()) && id.len() >= 40);
-        shas.iter().zip(said.lines()).filter_map(|(sha, line)| Some((sha.clone(), full(line)?))).collect()
+        let is_id = |line: &&str| line.bytes().all(|b| b.is_ascii_hexdigit()) && line.len() >= 40;
+        said.lines().map(str::trim).filter(is_id).map(String::from).collect()
+    }
+
+    /// The first parents of commits.
+    pub fn parents(&self, shas: &[String]) -> HashMap<String, String> {
+        let listed: String = shas.iter().map(|sha| format!("{sha}\n")).collect();
+        let said = self.ask_with(&["rev-list", "--no-walk=unsorted", "--parents", "--stdin"], Some(&listed)).unwrap_or_default();
+        let pair = |line: &str| {
+            let mut ids = line.split(' ').map(String::from);
+            Some((ids.next()?, ids.next()?))
+        };
+        said.lines().filter_map(pair).collect()
     }
 
     /// The ids of the changes that commits make, which stay the same when a commit is amended in its message or rebased.
@@ -178,6 +184,12 @@ impl Git {
             .lines()
             .filter_map(|line| line.split_once(' ').and_then(|(sha, at)| Some((sha.to_string(), at.parse().ok()?))))
             .collect())
+    }
+
+    /// The newest commit of the current branch by a time in seconds.
+    pub fn commit_before(&self, at: i64) -> Option<String> {
+        let said = self.ask(&["rev-list", "-1", "--first-parent", &format!("--before={at}"), "HEAD"]).ok()?;
+        Some(said.trim().to_string()).filter(|sha| !sha.is_empty())
     }
 
     /// The contents of files at commits, by `commit:path`. Those that are not there, and those that are larger than `most`

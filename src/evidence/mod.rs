@@ -1,6 +1,7 @@
 //! Use case: what recorded work says about a line, a commit, the working tree or a unit. `git_program` (questions to git),
-//! `origin` (the edit and the unit behind a line or a commit), `verify` (checks since the last change), `claims` (what memories say about the code, and whether it still holds); here the state of a
-//! unit for somebody else, and the units of a branch.
+//! `origin` (the edit and the unit behind a line or a commit), `verify` (checks since the last change), `claims` (what
+//! memories say about the code, and whether it still holds); here the state of a unit for somebody else, the units of a
+//! branch, and notes for its commits.
 
 mod claims;
 mod git_program;
@@ -15,7 +16,7 @@ pub use verify::{unproven_claim, verify};
 use crate::model::{BranchStory, Certainty, Handoff, MemoryRow, Origin, PromptKind, PromptSource, UnitRow};
 use crate::store::Store;
 use anyhow::Result;
-use origin::{last_checks, sorted, why_commit};
+use origin::{CommitIndex, last_checks, sorted, why_commit};
 
 /// Maximum commits of a branch to follow.
 const COMMITS: usize = 200;
@@ -39,9 +40,10 @@ pub fn handoff(store: &Store, unit: UnitRow) -> Result<Handoff> {
 /// `text` writes it. Returns the number of notes.
 pub fn write_notes(recorded: &ProjectRecords, text: impl Fn(&Origin) -> String) -> Result<usize> {
     let noted = recorded.git.noted();
+    let commits = CommitIndex::read(recorded)?;
     let mut written = 0;
     for (sha, _) in recorded.git.history()?.into_iter().take(COMMITS).filter(|(sha, _)| !noted.contains(sha)) {
-        let mut origin = why_commit(recorded, &sha)?;
+        let mut origin = why_commit(recorded, &commits, &sha)?;
         if origin.certainty == Certainty::Unknown {
             continue;
         }
@@ -69,8 +71,9 @@ fn public(store: &Store, memories: Vec<MemoryRow>) -> Result<Vec<MemoryRow>> {
 pub fn branch_story(recorded: &ProjectRecords, base: &str) -> Result<BranchStory> {
     let mut story = BranchStory { verification: verify(recorded)?, ..BranchStory::default() };
     let commits = recorded.git.commits_since(base, "HEAD")?;
+    let index = CommitIndex::read(recorded)?;
     for sha in commits.iter().rev().take(COMMITS).rev() {
-        let origin = why_commit(recorded, sha)?;
+        let origin = why_commit(recorded, &index, sha)?;
         let subject = recorded.git.subject(sha);
         let units: Vec<UnitRow> = match origin.certainty {
             Certainty::Unknown => Vec::new(),

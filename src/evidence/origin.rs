@@ -10,6 +10,7 @@ use crate::store::Store;
 use crate::store::edits::{RecordedCommit, RecordedEdit};
 use crate::text::slashed;
 use anyhow::Result;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -45,7 +46,9 @@ pub fn evidence_of(recorded: &ProjectRecords, folder: &Path, subject: &str) -> R
     let path = folder.join(file);
     if !path.is_file() {
         let sha = recorded.git.commit_id(subject).filter(|_| number.is_none());
-        return sha.map(|sha| Ok(Evidence::Origin(Box::new(why_commit(recorded, &sha)?)))).transpose();
+        return sha
+            .map(|sha| Ok(Evidence::Origin(Box::new(why_commit(recorded, &CommitIndex::read(recorded)?, &sha)?))))
+            .transpose();
     }
     let whole = files::canonical(&path)?;
     let root = files::canonical(&recorded.git.root)?;
@@ -215,7 +218,7 @@ fn file_authors(recorded: &ProjectRecords, path: &str, uncommitted: &[String]) -
     let blamed: Vec<BlamedLine> = recorded.git.blame(path).unwrap_or_else(|_| untracked());
     let texts: Vec<&str> = blamed.iter().map(|line| line.text.as_str()).collect();
     let marked = MarkedLines::new(recorded.redactor, &texts);
-    let commits = recorded.store.recorded_commits(recorded.scope)?;
+    let commits = CommitIndex::read(recorded)?;
     let mut files: HashMap<String, FileEdits> = HashMap::new();
     let mut made: HashMap<String, Option<RecordedCommit>> = HashMap::new();
     let mut lines = Vec::new();
@@ -231,10 +234,8 @@ fn file_authors(recorded: &ProjectRecords, path: &str, uncommitted: &[String]) -
         };
         let wrote = |name: &str, by: Millis| files[name].of_line(&marked, at, by);
         let edit = times.iter().find_map(|by| wrote(&line.path, *by).or_else(|| wrote(path, *by))).cloned();
-        let made_by = line
-            .commit
-            .as_ref()
-            .and_then(|sha| made.entry(sha.clone()).or_insert_with(|| recorded_as(&commits, sha).cloned()).clone());
+        let made_by =
+            line.commit.as_ref().and_then(|sha| made.entry(sha.clone()).or_insert_with(|| commits.by_id(sha).cloned()).clone());
         let certainty = match (&edit, &made_by) {
             (Some(_), _) => Certainty::Edit,
             (None, Some(_)) => Certainty::Commit,
@@ -257,22 +258,16 @@ fn why_line(recorded: &ProjectRecords, path: &str, author: &LineAuthor) -> Resul
     explained(recorded, subject, author.certainty, tool_use, author.unit(), author.session())
 }
 
-/// The recorded commit with an id. Git prints only the first characters.
-fn recorded_as<'c>(commits: &'c [RecordedCommit], sha: &str) -> Option<&'c RecordedCommit> {
-    commits.iter().rev().find(|commit| commit.shas.iter().any(|id| sha.starts_with(id)))
-}
-
 /// Explains a commit, by its full id.
-pub fn why_commit(recorded: &ProjectRecords, sha: &str) -> Result<Origin> {
+pub fn why_commit(recorded: &ProjectRecords, commits: &CommitIndex, sha: &str) -> Result<Origin> {
     let change = recorded.git.change(sha)?;
     let subject = OriginOf::Commit { sha: change.sha.clone(), subject: change.subject.clone() };
-    let commits = recorded.store.recorded_commits(recorded.scope)?;
     let AuthoredLines { by_unit, written, all } = written_by(recorded, &change)?;
     let mut certainty = Certainty::Commit;
     let mut same = None;
-    let mut made_by = recorded_as(&commits, &change.sha);
+    let mut made_by = commits.by_id(&change.sha);
     if made_by.is_none() {
-        same = same_change(recorded.git, &commits, &change);
+        same = commits.same_change(&change.sha, written * 2 >= all);
         made_by = same.as_ref().map(|(commit, _)| *commit);
         certainty = Certainty::SameChange;
     }
@@ -325,45 +320,74 @@ fn written_by(recorded: &ProjectRecords, change: &CommitChange) -> Result<Author
     Ok(AuthoredLines { by_unit, written, all })
 }
 
-/// The recorded commit that makes the same change, with its id: of a rebased or reworded commit the same patch, of a squashed
-/// one the patch of a run of recorded commits.
-fn same_change<'c>(git: &Git, commits: &'c [RecordedCommit], change: &CommitChange) -> Option<(&'c RecordedCommit, String)> {
-    let ids: Vec<String> = commits.iter().flat_map(|commit| commit.shas.iter().cloned()).collect();
-    let existing = git.existing(&ids);
-    let mut full: Vec<String> = existing.iter().map(|(_, full)| full.clone()).filter(|full| *full != change.sha).collect();
-    full.dedup();
-    let own = git.patch_ids(std::slice::from_ref(&change.sha)).pop()?.1;
-    let known = git.patch_ids(&full);
-    let of = |sha: &str| {
-        let commit = recorded_as(commits, sha)?;
-        Some((commit, sha.to_string()))
-    };
-    if let Some((sha, _)) = known.iter().rev().find(|(_, id)| *id == own) {
-        return of(sha);
+/// The recorded commits of a project, and their changes as far as somebody asks for them.
+pub struct CommitIndex<'a> {
+    git: &'a Git,
+    commits: Vec<RecordedCommit>,
+    changes: OnceCell<RecordedChanges>,
+}
+
+/// The changes of recorded commits that the repository still has.
+struct RecordedChanges {
+    /// Their full ids in order of time.
+    shas: Vec<String>,
+    /// Ids of commits, and ids of their patches.
+    patches: Vec<(String, String)>,
+    /// The first parent of each.
+    parents: HashMap<String, String>,
+}
+
+impl<'a> CommitIndex<'a> {
+    pub fn read(recorded: &'a ProjectRecords) -> Result<CommitIndex<'a>> {
+        let commits = recorded.store.recorded_commits(recorded.scope)?;
+        Ok(CommitIndex { git: recorded.git, commits, changes: OnceCell::new() })
     }
-    // A squashed commit's message usually names the subjects of its parts.
-    let parents: HashMap<&String, String> =
-        full.iter().filter_map(|sha| Some((sha, git.commit_id(&format!("{sha}^"))?))).take(RUNS * 4).collect();
-    let mut tried = 0;
-    for last in full.iter().rev() {
-        let mut first = last;
-        while let Some(parent) = parents.get(first) {
-            if first != last {
-                tried += 1;
-                if git.patch_id_between(parent, last).as_ref() == Some(&own) {
-                    return of(last);
+
+    /// The recorded commit with an id. Git prints only the first characters.
+    fn by_id(&self, sha: &str) -> Option<&RecordedCommit> {
+        self.commits.iter().rev().find(|commit| commit.shas.iter().any(|id| sha.starts_with(id)))
+    }
+
+    fn changes(&self) -> &RecordedChanges {
+        self.changes.get_or_init(|| {
+            let ids: Vec<String> = self.commits.iter().flat_map(|commit| commit.shas.iter().cloned()).collect();
+            let mut shas = self.git.existing(&ids);
+            shas.dedup();
+            let (patches, parents) = (self.git.patch_ids(&shas), self.git.parents(&shas));
+            RecordedChanges { shas, patches, parents }
+        })
+    }
+
+    /// The recorded commit that makes the same change, with its id: of a rebased or reworded commit the same patch, of a
+    /// squashed one the patch of a run of recorded commits. `is_run`: recorded edits wrote much of it.
+    fn same_change(&self, sha: &str, is_run: bool) -> Option<(&RecordedCommit, String)> {
+        if self.commits.is_empty() {
+            return None;
+        }
+        let own = self.git.patch_ids(&[sha.to_string()]).pop()?.1;
+        let RecordedChanges { shas, patches, parents } = self.changes();
+        let of = |sha: &str| Some((self.by_id(sha)?, sha.to_string()));
+        if let Some((same, _)) = patches.iter().rev().find(|(known, id)| *id == own && known != sha) {
+            return of(same);
+        }
+        let mut compared = 0;
+        for last in shas.iter().rev().filter(|_| is_run) {
+            let mut first = last;
+            while let Some(parent) = parents.get(first).filter(|_| compared < RUNS) {
+                if first != last {
+                    compared += 1;
+                    if self.git.patch_id_between(parent, last).as_ref() == Some(&own) {
+                        return of(last);
+                    }
+                }
+                match shas.iter().find(|sha| *sha == parent) {
+                    Some(recorded) => first = recorded,
+                    None => break,
                 }
             }
-            if tried >= RUNS {
-                return None;
-            }
-            match full.iter().find(|sha| *sha == parent) {
-                Some(recorded) => first = recorded,
-                None => break,
-            }
         }
+        None
     }
-    None
 }
 
 /// Reads everything around a tool use or a unit.

@@ -321,7 +321,7 @@ fn check_names_memories_that_are_no_longer_true() {
     m3 lesson Old clients use `src/legacy.py`
       gone `src/legacy.py`
     m2 lesson The limit is `TIMEOUT = 30` in `src/config.py`
-      changed `TIMEOUT = 30` in `src/config.py`: TIMEOUT is 60
+      changed `TIMEOUT = 30` in `src/config.py`: another value now
     m1 lesson `parse_config()` in `src/config.py` reads it
       changed `parse_config` in `src/config.py`: now in src/parsing.py
     3 of 5 claims in 3 of 3 memories no longer hold
