@@ -174,11 +174,14 @@ pub fn prompt_json(prompt: &PromptRow, session: Option<&str>, unit: Option<i64>)
 
 /// A tool use as JSON; `session` is the agent's own id of its session.
 pub fn tool_use_json(tool: &ToolUseRow, session: Option<&str>, unit: Option<i64>) -> Value {
+    // Marks of lines mean nothing outside of this machine.
+    let mut metadata = tool.metadata.clone();
+    metadata.as_object_mut().map(|metadata| metadata.remove("written"));
     json!({
         "id": format!("t{}", tool.id), "kind": "tool", "session": session, "seq": tool.seq, "unit": unit.map(|id| format!("u{id}")),
         "prompt": tool.prompt_id.map(|id| format!("p{id}")), "tool_use_id": tool.tool_use_id, "tool_name": tool.tool_name, "type": tool.kind,
         "command": tool.command_kind, "path": tool.path, "content": tool.content, "input": tool.input, "outcome": tool.outcome,
-        "succeeded": tool.succeeded, "metadata": tool.metadata, "created_at": tool.received_at,
+        "succeeded": tool.succeeded, "metadata": metadata, "created_at": tool.received_at,
     })
 }
 

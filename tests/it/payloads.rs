@@ -28,7 +28,7 @@ fn stored(name: &str) -> String {
     }
     let tool = world.sql(
         "SELECT kind || coalesce(' ' || command_kind, ''), coalesce(path, '-'), coalesce(content, '-'),
-           CASE succeeded WHEN 1 THEN 'ok' WHEN 0 THEN 'failed' ELSE 'unknown' END, coalesce(outcome, '-'), coalesce(metadata, '-') FROM tool_uses",
+           CASE succeeded WHEN 1 THEN 'ok' WHEN 0 THEN 'failed' ELSE 'unknown' END, coalesce(outcome, '-'), coalesce(json_remove(metadata, '$.written'), '-') FROM tool_uses",
     );
     let prompt = world.sql("SELECT source, kind, text FROM prompts");
     let session = world.sql(

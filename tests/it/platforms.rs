@@ -56,7 +56,7 @@ fn stored(platform: &str, name: &str, payload: &Value) -> String {
         return "nothing".to_string();
     }
     let tool = "SELECT tool_name, kind || coalesce(' ' || command_kind, ''), coalesce(path, '-'), coalesce(content, '-'),
-           CASE succeeded WHEN 1 THEN 'ok' WHEN 0 THEN 'failed' ELSE 'unknown' END, coalesce(outcome, '-'), coalesce(metadata, '-') FROM tool_uses";
+           CASE succeeded WHEN 1 THEN 'ok' WHEN 0 THEN 'failed' ELSE 'unknown' END, coalesce(outcome, '-'), coalesce(json_remove(metadata, '$.written'), '-') FROM tool_uses";
     let prompt = "SELECT source, kind, text FROM prompts";
     let session = "SELECT platform, trim(coalesce('start ' || start_source, '') || coalesce(' ended ' || end_reason, '')
            || coalesce(' stop ' || stop_reason, '') || coalesce(' tasks ' || tasks, '')) FROM sessions";
