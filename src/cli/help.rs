@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The groups and their commands, in the order of the help.
@@ -42,6 +43,21 @@ pub fn grouped(command: Command) -> Command {
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}{{after-help}}"
     ))
+}
+
+/// Turns `nmem help COMMAND` into `nmem COMMAND --help`.
+pub fn as_option(args: Vec<OsString>) -> Vec<OsString> {
+    args.into_iter().skip(1).filter(|arg| arg != "--help").chain(["--help".into()]).collect()
+}
+
+/// Turns `-5` into `--limit=5`, as in `git log -5`.
+pub fn with_counts(args: Vec<OsString>) -> Vec<OsString> {
+    let count = |arg: &OsString| {
+        let digits = arg.to_str()?.strip_prefix('-')?;
+        let is_count = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_count.then(|| OsString::from(format!("--limit={digits}")))
+    };
+    args.into_iter().map(|arg| count(&arg).unwrap_or(arg)).collect()
 }
 
 /// Print a completion script for a shell

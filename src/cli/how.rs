@@ -14,7 +14,7 @@ use std::io::{self, Read};
 
 /// Options of both commands, and those with a value; all others belong to what was pasted.
 const FLAGS: [&str; 5] = ["--all", "--all-projects", "--json", "--help", "-h"];
-const VALUED: [&str; 2] = ["--limit", "--project"];
+const VALUED: [&str; 3] = ["--limit", "-n", "--project"];
 
 /// Moves the commands' own options before the words, so that a pasted command line or error keeps its options:
 /// `nmem how python3 -m unittest`.
@@ -54,7 +54,7 @@ pub struct HowArguments {
     #[arg(long, visible_alias = "all-projects")]
     all: bool,
     /// Forms to show; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 5)]
     limit: usize,
     /// Print one JSON object per line
     #[arg(long)]
@@ -109,7 +109,7 @@ pub struct ErrorArguments {
     #[arg(long, visible_alias = "all-projects")]
     all: bool,
     /// Errors to show; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 3)]
     limit: usize,
     /// Print one JSON object per line
     #[arg(long)]

@@ -41,7 +41,7 @@ use std::process::ExitCode;
 
 /// Memory for coding agents: one binary, one SQLite file, no daemon
 #[derive(Debug, Parser)]
-#[command(name = "nmem", version, subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "nmem", version, subcommand_required = true)]
 #[command(after_help = "Start with `nmem demo`, then `nmem install claude-code`. `nmem COMMAND --help` shows an example.")]
 struct Arguments {
     #[command(subcommand)]
@@ -121,6 +121,9 @@ pub fn main(mut args: Vec<OsString>) -> ExitCode {
             }
         }
         Some("search") => args = search::with_negations(args),
+        Some("log" | "units") => args = help::with_counts(args),
+        Some("help") => args = help::as_option(args),
+        None if args.is_empty() => return finish(status::brief().map(|()| true)),
         Some("how" | "error") => args = how::as_pasted(args),
         _ => {}
     }

@@ -112,6 +112,9 @@ fn list(json: bool) -> Result<()> {
     let Some(store) = open(&config)? else { return output::say("No project is recorded yet.") };
     let now = environment::now();
     let style = output::style();
+    if !json {
+        output::say(&style.faint("  id  project  sessions, last activity, origin"))?;
+    }
     for (project, sessions, last) in store.projects()? {
         let keys = store.project_keys(project.id)?;
         let text = if json {

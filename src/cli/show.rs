@@ -105,7 +105,7 @@ pub struct LogArguments {
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Sessions to show; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
     /// Print one JSON object per line
     #[arg(long)]

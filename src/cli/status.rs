@@ -1,7 +1,7 @@
 //! `nmem status`: shows hooks, stored data, queue, errors and settings.
 
 use super::output;
-use super::project_argument::{ProjectArgument, older_rules, writable};
+use super::project_argument::{ProjectArgument, older_rules, open, writable};
 use crate::config::llm::When;
 use crate::config::{Config, ListedSetting, SettingSource, environment};
 use crate::installation;
@@ -64,6 +64,52 @@ struct Models {
     last: Option<Spend>,
     waiting: usize,
     paused_until: Option<Millis>,
+}
+
+/// Prints three lines: where nmem records, what it knows of this project, and what to do next.
+pub fn brief() -> Result<()> {
+    let place = ProjectArgument { project: None };
+    let folder = place.folder()?;
+    let (config, problem) = place.config_and_problem(&folder)?;
+    let now = environment::now();
+    let off = switched_off(&config, now);
+    let scopes = [installation::Scope::User, installation::Scope::Project(None)];
+    let hooks = installation::agents().into_iter().filter(|(adapter, setup)| {
+        scopes.iter().any(|scope| installation::is_installed(*adapter, setup, scope).unwrap_or_default())
+    });
+    let hooks: Vec<&str> = hooks.map(|(adapter, _)| adapter.platform().name()).collect();
+    let is_anywhere = !hooks.is_empty() || !installation::plugins().is_empty();
+    let records = match (problem, off.first(), is_anywhere) {
+        (Some(problem), ..) => format!("nothing is recorded: {}", line(&format!("{problem:#}"), 200)),
+        (_, Some(off), _) => line(off, 200),
+        (_, _, false) => "no agent has nmem's hooks".to_string(),
+        (_, _, true) if hooks.is_empty() => "recording by the plugin of Claude Code".to_string(),
+        _ => format!("recording {}", hooks.join(", ")),
+    };
+    let store = open(&config)?;
+    let project = place.find(&folder, &config, store.as_ref());
+    let knows = match (&project.row, project.name()) {
+        (Some(row), _) => {
+            let store = store.as_ref();
+            let sessions = store.map_or(Ok(0), |store| store.session_count(row.id))?;
+            let (_, memories) = store.map_or(Ok((Vec::new(), 0)), |store| store.all_memories(Some(row.id), 1))?;
+            format!(
+                "{}: {}, {}",
+                line(&row.name, 60),
+                count(sessions, "session", "sessions"),
+                count(memories as i64, "memory", "memories")
+            )
+        }
+        (None, Some(name)) => format!("{}: nothing is recorded yet", line(name, 60)),
+        (None, None) => "this folder is no project".to_string(),
+    };
+    let next = match (is_anywhere, project.row.is_some()) {
+        (false, _) => "next: `nmem install --found` adds the hooks, `nmem demo` shows what they do",
+        (true, true) => "next: `nmem context` shows what the next session gets, `nmem search WORDS` finds more",
+        (true, false) => "next: work with an agent here, or `nmem import` past sessions",
+    };
+    let style = output::style();
+    output::say(&format!("{}  {records}\n{knows}\n{next}; `nmem help` lists all commands", style.strong("nmem")))
 }
 
 /// Runs the command.

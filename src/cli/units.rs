@@ -45,8 +45,11 @@ pub struct UnitsArguments {
     #[arg(long, value_enum, default_value_t = UnitsFormat::Text)]
     format: UnitsFormat,
     /// Units to show; 0 for all [default: 20, or all with --format md]
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
+    /// Print one line a unit
+    #[arg(long, conflicts_with_all = ["why", "open", "format", "json"])]
+    oneline: bool,
     /// Show units of all projects
     #[arg(long)]
     all: bool,
@@ -115,6 +118,7 @@ pub fn run(args: &UnitsArguments) -> Result<()> {
             let begun = since.or(units.last().map(|unit| unit.started_at)).unwrap_or(now);
             output::print(&rendered::report(&units, name, begun, now))
         }
+        _ if args.oneline => units.iter().try_for_each(|unit| output::entry(&rendered::one_line(unit, output::style()), false)),
         _ => listed(args, &units, found, name),
     }
 }

@@ -36,6 +36,36 @@ fn wrong_usage_exits_with_2_and_says_what_to_do() {
     assert_eq!(world.nmem(&["record", "--no-such-flag"]).text(), "[exit 0]", "a hook never fails");
 }
 
+/// Habits from git: `nmem` alone, `help`, `-n`, `-5`, `--oneline`.
+#[test]
+fn what_people_type_without_reading_works() {
+    let world = World::new();
+    insta::assert_snapshot!(world.nmem(&[]).text(), @"
+    nmem  no agent has nmem's hooks
+    project: nothing is recorded yet
+    next: `nmem install --found` adds the hooks, `nmem demo` shows what they do; `nmem help` lists all commands
+    [exit 0]
+    ");
+    world.nmem(&["install", "claude-code"]);
+    world.silently(&["UserPromptSubmit", "PostToolUse-Edit", "Stop"]);
+    insta::assert_snapshot!(world.nmem(&[]).text(), @"
+    nmem  recording claude-code
+    project: 1 session, 1 memory
+    next: `nmem context` shows what the next session gets, `nmem search WORDS` finds more; `nmem help` lists all commands
+    [exit 0]
+    ");
+    assert_eq!(world.nmem(&["help", "search"]).text(), world.nmem(&["search", "--help"]).text());
+    assert_eq!(world.nmem(&["help"]).text(), world.nmem(&["--help"]).text());
+    assert_eq!(world.nmem(&["log", "-1"]).text(), world.nmem(&["log", "--limit", "1"]).text());
+    assert_eq!(world.nmem(&["units", "-n", "1"]).text(), world.nmem(&["units", "--limit", "1"]).text());
+    let lines = world.nmem(&["units", "--oneline"]).stdout;
+    assert!(lines.lines().count() == 1 && lines.starts_with("u1  "), "{lines}");
+    assert!(
+        world.nmem(&["how", "cargo", "-n", "1"]).code == Some(0)
+            && world.nmem(&["error", "-n", "1", "no such file here"]).code == Some(0)
+    );
+}
+
 /// A shell loads the script and completes a command's name.
 #[test]
 #[cfg(unix)]

@@ -138,6 +138,7 @@ fn a_package_is_split_off_with_its_sessions_and_merged_back() {
     assert_eq!((found("project"), found("project/packages/billing/src")), (1, 1), "prompts of the same words are shown once");
     assert_eq!((indexed(1), indexed(2)), (2, 2));
     insta::assert_snapshot!(world.nmem(&["project", "list"]).text(), @"
+      id  project  sessions, last activity, origin
        2  billing  2 sessions, last just now https://example.org/dev/project.git
        1  project  2 sessions, last just now https://example.org/dev/project.git
     [exit 0]
