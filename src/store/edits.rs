@@ -37,13 +37,13 @@ pub struct RecordedCommit {
 impl Store {
     /// The edits of a file in the order of time, those that failed left out.
     pub fn edits_of_file(&self, scope: &SearchScope, path: &str) -> Result<Vec<RecordedEdit>> {
-        let of = in_project("?2");
-        let sql = format!(
-            "SELECT t.id, t.session_id, t.seq, (SELECT work_unit_id FROM steps WHERE id = t.step_id), t.received_at, t.kind,
-               t.metadata ->> 'written', t.input
-             FROM tool_uses t WHERE t.step_id IN (SELECT step_id FROM step_files WHERE path = ?1 AND edits > 0)
-               AND t.path = ?1 AND t.kind IN ('edit', 'write') AND t.succeeded IS NOT 0 AND {of} ORDER BY t.received_at, t.id"
-        );
+        // By the steps of the file, whose tool uses an index finds.
+        let sql = "SELECT t.id, t.session_id, t.seq, s.work_unit_id, t.received_at, t.kind, t.metadata ->> 'written', t.input
+             FROM step_files f JOIN steps s ON s.id = f.step_id
+               JOIN tool_uses t ON t.session_id = s.session_id AND t.seq BETWEEN s.first_seq AND s.last_seq
+             WHERE f.path = ?1 AND f.edits > 0 AND t.step_id = s.id AND t.path = ?1 AND t.kind IN ('edit', 'write') AND t.succeeded IS NOT 0
+               AND (?2 IS NULL OR coalesce(t.project_id, (SELECT project_id FROM sessions WHERE id = t.session_id)) = ?2)
+             ORDER BY t.received_at, t.id";
         let row = |row: &Row| {
             Ok(RecordedEdit {
                 tool_use: row.get(0)?,
@@ -56,7 +56,7 @@ impl Store {
                 input: row.get(7)?,
             })
         };
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare_cached(sql)?;
         let mut all = Vec::new();
         for project in projects(scope) {
             all.extend(statement.query_map(params![path, project], row)?.collect::<Result<Vec<_>, _>>()?);
