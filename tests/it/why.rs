@@ -293,6 +293,9 @@ fn check_names_memories_that_are_no_longer_true() {
     git(&world, 0, &["add", "-A"]);
     git(&world, 0, &["commit", "-qm", "Begin"]);
     world.now = (BEGUN + 60) * 1000;
+    world.nmem(&["remember", "The staging database is rebuilt every Monday"]);
+    let none = world.nmem(&["check"]);
+    assert!(none.code == Some(0) && none.text().contains("No memory here says something about files"), "{}", none.text());
     for text in [
         "`parse_config()` in `src/config.py` reads it",
         "The limit is `TIMEOUT = 30` in `src/config.py`",
@@ -318,15 +321,15 @@ fn check_names_memories_that_are_no_longer_true() {
     let rotten = world.nmem(&["check"]);
     assert_eq!(rotten.code, Some(1));
     insta::assert_snapshot!(rotten.stdout, @"
-    m3 lesson Old clients use `src/legacy.py`
+    m4 lesson Old clients use `src/legacy.py`
       gone `src/legacy.py`
-    m2 lesson The limit is `TIMEOUT = 30` in `src/config.py`
+    m3 lesson The limit is `TIMEOUT = 30` in `src/config.py`
       changed `TIMEOUT = 30` in `src/config.py`: another value now
-    m1 lesson `parse_config()` in `src/config.py` reads it
+    m2 lesson `parse_config()` in `src/config.py` reads it
       changed `parse_config` in `src/config.py`: now in src/parsing.py
     3 of 5 claims in 3 of 3 memories no longer hold
     ");
-    let shown = world.nmem(&["show", "m3"]).stdout;
+    let shown = world.nmem(&["show", "m4"]).stdout;
     assert!(shown.trim_end().ends_with("gone `src/legacy.py`"), "{shown}");
     let json = world.nmem(&["check", "--json"]).json();
     assert_eq!((&json["claims"], json["rotten"].as_array().unwrap().len()), (&json!(5), 3), "{json}");
