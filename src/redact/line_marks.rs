@@ -6,6 +6,7 @@ use crate::model::Kind;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD as BASE64;
 use hmac::Mac;
+use std::collections::HashMap;
 
 /// The first 24 bits of the HMAC-SHA-256 of a line without the white space around it, under the key for redaction marks:
 /// whoever has the database alone cannot guess a line from it.
@@ -42,21 +43,24 @@ impl Redactor {
         let text = text.as_deref().unwrap_or(&input[..input.floor_char_boundary(BYTES)]);
         let is_patch = kind == Kind::Edit || text.starts_with("@@ -");
         let spans = self.spans(text);
-        let mut removed: Vec<&str> = match is_patch {
-            true => text.lines().filter_map(|line| line.strip_prefix('-')).map(str::trim).collect(),
-            false => Vec::new(),
-        };
+        // How often each line was removed.
+        let mut removed: HashMap<&str, usize> = HashMap::new();
+        for line in text.lines().filter(|_| is_patch).filter_map(|line| line.strip_prefix('-')) {
+            *removed.entry(line.trim()).or_default() += 1;
+        }
+        let mut spans = spans.into_iter().peekable();
         let (mut marks, mut at) = (Vec::new(), 0);
         for line in text.split_inclusive('\n') {
             let range = at..at + line.len();
             at = range.end;
+            while spans.next_if(|span| span.end <= range.start).is_some() {}
             let written = if is_patch { line.strip_prefix('+') } else { Some(line) };
             let Some(written) = written.map(str::trim).filter(|line| !line.is_empty()) else { continue };
-            if let Some(same) = removed.iter().position(|line| *line == written) {
-                removed.swap_remove(same);
+            if let Some(times) = removed.get_mut(written).filter(|times| **times > 0) {
+                *times -= 1;
                 continue;
             }
-            if spans.iter().any(|span| span.start < range.end && range.start < span.end) {
+            if spans.peek().is_some_and(|span| span.start < range.end) {
                 continue;
             }
             let Some(mark) = self.line_mark(written) else { return Vec::new() };
