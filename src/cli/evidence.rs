@@ -9,7 +9,6 @@ use crate::error::UserError;
 use crate::evidence::{branch_story, check_memories, evidence_of, handoff, verify, write_notes};
 use crate::lookup;
 use crate::model::{Platform, StoredItem, UnitRow};
-use crate::platforms;
 use crate::render::clean::line;
 use crate::render::{count, evidence_text, unit_text};
 use crate::store::Store;
@@ -89,7 +88,7 @@ pub struct HandoffArguments {
     /// A work unit, or something in one: u12, m7, p3, s14 [default: the last unit here]
     #[arg(value_name = "ID")]
     id: Option<String>,
-    /// Also print how this agent is started with it
+    /// Also print how to start this agent with it
     #[arg(long, value_name = "AGENT", value_parser = agent)]
     to: Option<Platform>,
     /// Print one JSON object
@@ -124,9 +123,11 @@ pub fn run_handoff(args: &HandoffArguments) -> Result<()> {
     }
     output::print(&evidence_text::handoff(&handoff))?;
     if let Some(platform) = args.to {
-        output::warn(&match platforms::adapter(platform).setup().and_then(|setup| setup.programs.first()) {
-            Some(program) => format!("start {} with it: {program} \"$(nmem handoff {id})\"", platform.title()),
-            None => format!("paste it into {}", platform.title()),
+        // Others take a prompt in another way, or were not tried.
+        output::warn(&match platform {
+            Platform::ClaudeCode => format!("start it: claude \"$(nmem handoff {id})\""),
+            Platform::Codex => format!("start it: codex \"$(nmem handoff {id})\""),
+            platform => format!("paste it into {}", platform.title()),
         });
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The command line: a file a command, with its arguments, one call of a use case and one of `render`.
 //!
 //! `hook` (record, mcp, rad), `context`, `search`, `units`, `show` (and log, resume), `view` (and serve),
-//! `status`, `how` (with error), `why` (with verify, check, handoff, pr, git-notes), `remember` (and edit, pin, supersede, review), `forget`, `off`, `project` (with
+//! `status`, `how` (with error), `evidence` (why, verify, check, handoff, pr, git-notes), `remember` (and edit, pin, supersede, review), `forget`, `off`, `project` (with
 //! trust), `team` (with sync), `domain`, `distil` (and models), `import`, `export` (with restore), `doctor`, `install`, `demo`,
 //! `help` (with completions and man). Shared: `output`, `project_argument`.
 
@@ -10,6 +10,7 @@ mod demo;
 mod distil;
 mod doctor;
 mod domain;
+mod evidence;
 mod export;
 mod forget;
 mod help;
@@ -29,7 +30,6 @@ mod status;
 mod team;
 mod units;
 mod view;
-mod why;
 
 use crate::config::environment;
 use crate::error::{explain, is_broken_pipe};
@@ -68,12 +68,12 @@ enum Command {
     Status(status::StatusArguments),
     Error(how::ErrorArguments),
     How(how::HowArguments),
-    Why(why::WhyArguments),
-    Verify(why::VerifyArguments),
-    Check(why::CheckArguments),
-    Handoff(why::HandoffArguments),
-    Pr(why::PrArguments),
-    GitNotes(why::NotesArguments),
+    Why(evidence::WhyArguments),
+    Verify(evidence::VerifyArguments),
+    Check(evidence::CheckArguments),
+    Handoff(evidence::HandoffArguments),
+    Pr(evidence::PrArguments),
+    GitNotes(evidence::NotesArguments),
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
     Demo(demo::DemoArguments),
@@ -147,12 +147,12 @@ fn run(command: Command) -> Result<bool> {
     let done = match command {
         Command::Rad(args) => return hook::run_rad(&args),
         Command::Resume(args) => return show::run_resume(&args),
-        Command::Why(args) => return why::run(&args),
-        Command::Verify(args) => return why::run_verify(&args),
-        Command::Check(args) => return why::run_check(&args),
-        Command::Pr(args) => return why::run_pr(&args),
-        Command::GitNotes(args) => why::run_notes(&args),
-        Command::Handoff(args) => why::run_handoff(&args),
+        Command::Why(args) => return evidence::run(&args),
+        Command::Verify(args) => return evidence::run_verify(&args),
+        Command::Check(args) => return evidence::run_check(&args),
+        Command::Pr(args) => return evidence::run_pr(&args),
+        Command::GitNotes(args) => evidence::run_notes(&args),
+        Command::Handoff(args) => evidence::run_handoff(&args),
         Command::Record(_) => Ok(()),
         Command::Context(args) => context::run(&args),
         Command::Import(args) => import::run(&args),

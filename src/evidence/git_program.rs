@@ -97,6 +97,18 @@ impl Git {
         Some(id.trim().to_string()).filter(|id| !id.is_empty())
     }
 
+    /// Whether the last commit has a file.
+    ///
+    /// # Errors
+    ///
+    /// The repository cannot be read. One without commits has none.
+    pub fn is_committed(&self, path: &str) -> Result<bool> {
+        if self.ask(&["rev-parse", "--verify", "--quiet", "HEAD"]).is_err() {
+            return Ok(false);
+        }
+        Ok(!self.ask(&["ls-tree", "-z", "--name-only", "HEAD", "--", path])?.is_empty())
+    }
+
     /// The lines of a file in the working tree, each with its commit. White space counts for nothing.
     pub fn blame(&self, path: &str) -> Result<Vec<BlamedLine>> {
         let said = self.ask(&["blame", "-w", "--line-porcelain", "--no-textconv", "--", path])?;

@@ -202,8 +202,8 @@ impl LineAuthor {
     }
 }
 
-/// Finds the author of each line of a file. `path` is relative to the root of the worktree; `uncommitted` are its lines if git
-/// does not know the file.
+/// Finds the author of each line of a file. `path` is relative to the root of the worktree; `uncommitted` are its lines if no
+/// commit has the file.
 fn file_authors(recorded: &ProjectRecords, path: &str, uncommitted: &[String]) -> Result<Vec<LineAuthor>> {
     let untracked = || {
         let line = |text: &String| BlamedLine {
@@ -215,7 +215,7 @@ fn file_authors(recorded: &ProjectRecords, path: &str, uncommitted: &[String]) -
         };
         uncommitted.iter().map(line).collect()
     };
-    let blamed: Vec<BlamedLine> = recorded.git.blame(path).unwrap_or_else(|_| untracked());
+    let blamed: Vec<BlamedLine> = if recorded.git.is_committed(path)? { recorded.git.blame(path)? } else { untracked() };
     let texts: Vec<&str> = blamed.iter().map(|line| line.text.as_str()).collect();
     let marked = MarkedLines::new(recorded.redactor, &texts);
     let commits = CommitIndex::read(recorded)?;

@@ -27,8 +27,8 @@ pub struct PastFormat {
     pub depth: usize,
     /// Returns true if a line is of this format.
     pub is_line: fn(&Value) -> bool,
-    /// Kinds of lines (`type`) that were seen when the reader was written, read or not; one that ends in a dot stands for
-    /// all that begin so. Empty if lines have no kinds.
+    /// Kinds of lines (`type`) that were seen when the reader was written, read or not; one that ends in a dot is the
+    /// beginning of several. Empty if lines have no kinds.
     pub kinds: &'static [&'static str],
     /// Returns the version of the format, if a line states it.
     pub states_version: fn(&Value) -> Option<&Value>,

@@ -512,17 +512,3 @@ pub fn pull_request(story: &BranchStory) -> String {
     section("Checks", vec![verification_markdown(&story.verification)]);
     out.trim_end().to_string()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn a_list_keeps_its_newest(items in 0usize..9, most in 1usize..9) {
-            let limits = Limits { items: most, goal: 10, later: 10, closing: 10 };
-            prop_assert!(asked(&[], &limits).is_empty() && checks(&[], items).is_empty());
-        }
-    }
-}

@@ -185,6 +185,20 @@ fn the_same_minute_is_no_reason() {
     assert_eq!(why(&world, "HEAD")["certainty"], "unknown");
     assert_eq!(why(&world, "package.json:2")["certainty"], "unknown");
     assert_eq!(why(&world, "greet.py:2")["certainty"], "edit", "it is not committed yet");
+    git(&world, 4, &["add", "greet.py"]);
+    assert_eq!(why(&world, "greet.py:2")["certainty"], "edit", "it is staged");
+}
+
+/// A commit of the agent, with a request, an edit and a check, and one of a person.
+fn one_commit_of_each(world: &mut World) {
+    prompt(world, 1, "Make the greeting friendlier. Always use f-strings, never concatenate strings.");
+    write(world, 2, "greet.py", GREET);
+    run(world, 3, "pytest -q", "3 passed");
+    commit(world, 4, "feat: greet in a friendlier way", false);
+    send(world, 5, "Stop", json!({"last_assistant_message": "The greeting is friendlier now."}));
+    world.write("project/notes.md", "Written by hand\n");
+    git(world, 60, &["add", "-A"]);
+    git(world, 60, &["commit", "-qm", "Notes by hand"]);
 }
 
 /// A failing command, as Claude Code reports it.
@@ -233,17 +247,14 @@ fn a_handoff_and_a_pull_request_say_what_is_known() {
     git(&world, 0, &["add", "-A"]);
     git(&world, 0, &["commit", "-qm", "Begin"]);
     git(&world, 0, &["checkout", "-q", "-b", "friendlier"]);
-    prompt(&mut world, 1, "Make the greeting friendlier. Always use f-strings, never concatenate strings.");
-    write(&mut world, 2, "greet.py", GREET);
-    run(&mut world, 3, "pytest -q", "3 passed");
-    commit(&mut world, 4, "feat: greet in a friendlier way", false);
-    send(&mut world, 5, "Stop", json!({"last_assistant_message": "The greeting is friendlier now."}));
-    world.write("project/notes.md", "Written by hand\n");
-    git(&world, 60, &["add", "-A"]);
-    git(&world, 60, &["commit", "-qm", "Notes by hand"]);
+    one_commit_of_each(&mut world);
 
     let handoff = world.nmem(&["handoff", "--to", "codex"]);
-    assert!(handoff.stdout.len() <= 3000 && handoff.stderr.contains("codex \"$(nmem handoff u1)\""), "{}", handoff.text());
+    assert!(
+        handoff.stdout.len() <= 3000 && handoff.stderr.contains("start it: codex \"$(nmem handoff u1)\""),
+        "{}",
+        handoff.text()
+    );
     insta::assert_snapshot!(handoff.stdout.replace(&git(&world, 0, &["rev-parse", "HEAD~1"])[..7], "SHA"), @r#"
     # Handoff: Greet in a friendlier way
 
@@ -362,14 +373,7 @@ fn a_claim_without_a_check_is_named_when_the_turn_ends_if_wished() {
 #[test]
 fn commits_get_notes_if_wished_and_only_a_person_sends_them() {
     let Some(mut world) = repository() else { return };
-    prompt(&mut world, 1, "Make the greeting friendlier. Always use f-strings, never concatenate strings.");
-    write(&mut world, 2, "greet.py", GREET);
-    run(&mut world, 3, "pytest -q", "3 passed");
-    commit(&mut world, 4, "feat: greet in a friendlier way", false);
-    send(&mut world, 5, "Stop", json!({"last_assistant_message": "The greeting is friendlier now."}));
-    world.write("project/notes.md", "Written by hand\n");
-    git(&world, 60, &["add", "-A"]);
-    git(&world, 60, &["commit", "-qm", "Notes by hand"]);
+    one_commit_of_each(&mut world);
     git(&world, 0, &["config", "user.name", "Dev"]);
     git(&world, 0, &["config", "user.email", "dev@example.org"]);
     assert_eq!(world.nmem(&["git-notes"]).code, Some(2), "nothing is written unless wished");
@@ -381,4 +385,36 @@ fn commits_get_notes_if_wished_and_only_a_person_sends_them() {
     assert!(world.nmem(&["git-notes", "push"]).text().contains("only a person can send notes to others"));
     world.nmem(&["git-notes", "off"]);
     assert!(!git(&world, 0, &["log"]).contains("Notes (nmem)"));
+}
+
+#[test]
+fn a_handoff_of_much_work_fits() {
+    let Some(mut world) = repository() else { return };
+    for n in 0..30 {
+        prompt(
+            &mut world,
+            10 * n + 1,
+            &format!("Step {n} of the same greeting: {}", "make it friendlier and shorter ".repeat(30)),
+        );
+        write(&mut world, 10 * n + 2, &format!("greetings/of_many_kinds_{n}.py"), GREET);
+        run(&mut world, 10 * n + 3, &format!("pytest -q tests/test_{n}.py"), "3 passed");
+    }
+    send(&mut world, 400, "Stop", json!({"last_assistant_message": "All of them are friendlier. ".repeat(100)}));
+    for unit in world.nmem(&["units", "--oneline"]).stdout.lines().filter_map(|line| line.split_whitespace().next()) {
+        let text = world.nmem(&["handoff", unit]).stdout;
+        assert!(text.len() <= 3001 && text.contains("## Goal") && text.contains("## Files"), "{} bytes: {text}", text.len());
+    }
+    let last = world.nmem(&["handoff"]).stdout;
+    assert!(last.contains("Step 29") && last.contains("## Where it stands"), "the last requests stay: {last}");
+}
+
+/// An error of git is not taken for a file that git does not know.
+#[test]
+fn a_repository_that_git_cannot_read_is_named() {
+    let Some(mut world) = repository() else { return };
+    one_commit_of_each(&mut world);
+    let sha = git(&world, 0, &["rev-parse", "HEAD"]);
+    std::fs::remove_file(world.project().join(format!(".git/objects/{}/{}", &sha[..2], &sha[2..]))).unwrap();
+    let said = world.nmem(&["why", "greet.py:5"]);
+    assert!(said.code == Some(1) && said.stdout.is_empty() && said.stderr.starts_with("nmem: "), "{}", said.text());
 }
