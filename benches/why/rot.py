@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Does `nmem check` find what has rotted, and only that?
 
-Draws claims from a repository as it was some months ago (paths, functions in files, settings with a value), remembers each as
+Draws claims from a repository as it was some months ago (paths, functions in files, settings with a value, versions of
+dependencies), remembers each as
 a memory of that time, and compares the alerts of `nmem check` with git. Beside it: an alert for each memory whose file has
 another content now, as a comparison of hashes gives it.
 
@@ -13,6 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 FUNCTION = re.compile(r"^\s*(?:pub |async |export |static |private |public )*(?:func|fn|function|def)\s+(?:\([^)]*\)\s*)?([A-Za-z_]\w{4,})", re.M)
 SETTING = re.compile(r"^\s*\"?([A-Za-z_][\w-]{3,})\"?\s*[:=]\s*\"?([\w./@-]{1,40})\"?,?\s*$", re.M)
+
+MANIFESTS = {"Cargo.toml": re.compile(r'^([\w-]+) = (?:\{ version = )?"([\d.]+)"', re.M), "go.mod": re.compile(r"^\t(\S+) v([\d.]+)", re.M),
+             "package.json": re.compile(r'^ +"([@\w/.-]+)": "[~^]?([\d.]+)"', re.M), "requirements.txt": re.compile(r"^([\w-]+)==([\d.]+)", re.M)}
 
 
 def main():
@@ -51,14 +55,25 @@ def main():
             settings += [(path, k, v) for k, v in rng.sample(found, min(2, len(found)))]
         if len(names) >= args.claims and len(settings) >= args.claims // 3:
             break
+    versions = []
+    for path in git("ls-tree", "-r", "--name-only", then).splitlines():
+        if path.split("/")[-1] in MANIFESTS:
+            for name, version in sorted(set(MANIFESTS[path.split("/")[-1]].findall(git("show", f"{then}:{path}")))):
+                versions.append((path, name, version))
+    # The newest manifest decides: one name in two of them has two truths.
+    names_of = [name for _, name, _ in versions]
+    versions = [one for one in versions if names_of.count(one[1]) == 1 and "." in one[2]]
+    rng.shuffle(versions)
     third = args.claims // 3
     claims = [("path", p) for p in paths[:third]] + [("name", *n) for n in names[:third]] + [("setting", *s) for s in settings[:third]]
+    claims += [("version", *v) for v in versions[:third]]
     env = {"PATH": os.environ["PATH"], "HOME": str(work / "home"), "NMEM_NOW": str(at * 1000), "NO_COLOR": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
     (work / "home").mkdir()
     by_title = {}
     for kind, path, *rest in claims:
         text = {"path": f"The code is in `{path}`", "name": f"`{rest[0] if rest else ''}` is in `{path}`",
-                "setting": f"`{rest[0]} = {rest[-1]}` is set in `{path}`" if len(rest) == 2 else ""}[kind]
+                "setting": f"`{rest[0]} = {rest[-1]}` is set in `{path}`" if len(rest) == 2 else "",
+                "version": f"It is built with {rest[0] if rest else ''} {rest[-1] if rest else ''}"}[kind]
         if text in by_title:
             continue
         by_title[text] = (kind, path, *rest)
@@ -75,6 +90,8 @@ def main():
         exists = bool(git("ls-tree", "HEAD", "--", path).strip())
         if kind == "path" or not exists:
             return not exists
+        if kind == "version":
+            return (rest[0], rest[1]) not in set(MANIFESTS[path.split("/")[-1]].findall(text))
         if kind == "name":
             return not re.search(rf"(?<!\w){re.escape(rest[0])}(?!\w)", text)
         return (rest[0], rest[1]) not in set(SETTING.findall(text)) and not re.search(rf"[\s\"']{re.escape(rest[0])}[\"']?\s*[:=]\s*[\"']?{re.escape(rest[1])}[\"',\s]", f"\n{text}\n")

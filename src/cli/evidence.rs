@@ -184,7 +184,7 @@ pub fn run_pr(args: &PrArguments) -> Result<bool> {
 /// Check whether memories still say what is true of the code
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: nmem check\n         nmem check --json | jq -r '.rotten[].id'\n\nClaims are paths, names in a file, and settings with a value. Each counts only if it held when the memory was made, as\ngit knows the files of that time. Exits with 1 if one no longer holds."
+    after_help = "Example: nmem check\n         nmem check --json | jq -r '.rotten[].id'\n\nClaims are paths, names in a file, settings with a value, versions of packages, and commands that pass or fail. Each\ncounts only if it held when the memory was made, as git and the recorded runs know that time. Nothing is run. Exits with 1 if one no longer holds."
 )]
 pub struct CheckArguments {
     /// Print one JSON object

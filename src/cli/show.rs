@@ -72,7 +72,7 @@ fn rotten_claims(args: &ShowArguments, memory: &MemoryRow) -> Option<MemoryClaim
     let evidence = ProjectEvidence::open(&args.project).ok()?;
     let recorded = evidence.recorded();
     let is_here = memory.project_id.is_some_and(|project| recorded.scope.projects.contains(&project));
-    let claims = is_here.then(|| check(recorded.git, vec![memory.clone()]).ok()).flatten()?;
+    let claims = is_here.then(|| check(&recorded, vec![memory.clone()]).ok()).flatten()?;
     (!claims.rotten.is_empty()).then_some(claims)
 }
 

@@ -373,7 +373,7 @@ pub fn add_evidence(memories: &mut Vec<RuleMemory>, turns: &[Turn]) {
 }
 
 /// A command line without the change of folder before it and without what reads its output.
-fn called(line: &str) -> &str {
+pub fn called(line: &str) -> &str {
     let call = line.trim();
     let call = if begins_with("cd ", call) { call.split_once("&&").map_or(call, |(_, rest)| rest.trim()) } else { call };
     let ends = [" 2>", " | ", " > "].iter().filter_map(|mark| call.find(mark)).min();

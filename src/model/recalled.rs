@@ -419,13 +419,20 @@ pub enum Claim {
     Name { path: String, name: String },
     /// A setting in a file.
     Setting { path: String, key: String, value: String },
+    /// A version of a package or language in a manifest.
+    Version { path: String, name: String, version: String },
+    /// A command that passes, or fails.
+    Command { line: String, passes: bool },
 }
 
 impl Claim {
-    /// The file that it is about.
-    pub fn path(&self) -> &str {
+    /// The file that it is about; `None` for a command.
+    pub fn path(&self) -> Option<&str> {
         match self {
-            Claim::Path(path) | Claim::Name { path, .. } | Claim::Setting { path, .. } => path,
+            Claim::Path(path) | Claim::Name { path, .. } | Claim::Setting { path, .. } | Claim::Version { path, .. } => {
+                Some(path)
+            }
+            Claim::Command { .. } => None,
         }
     }
 }

@@ -418,6 +418,8 @@ fn claim_text(claim: &Claim) -> String {
         Claim::Path(path) => code(path, 160),
         Claim::Name { path, name } => format!("{} in {}", code(name, 80), code(path, 160)),
         Claim::Setting { path, key, value } => format!("{} in {}", code(&format!("{key} = {value}"), 80), code(path, 160)),
+        Claim::Version { path, name, version } => format!("{} in {}", code(&format!("{name} {version}"), 80), code(path, 160)),
+        Claim::Command { line, passes } => format!("{} {}", code(line, 160), if *passes { "passes" } else { "fails" }),
     }
 }
 
@@ -454,8 +456,8 @@ pub fn claims(claims: &MemoryClaims, style: Style) -> String {
     let memories = count(claims.memories as i64, "memory", "memories");
     let all = count(claims.claims as i64, "claim", "claims");
     match claims.rotten.iter().map(|rotten| rotten.claims.len()).sum::<usize>() {
-        0 if claims.claims == 0 => "No memory here says something about files that can be checked.".to_string(),
-        0 => format!("{all} of {memories} about files here: all hold"),
+        0 if claims.claims == 0 => "No memory here says something about the code that can be checked.".to_string(),
+        0 => format!("{all} of {memories} about this project: all hold"),
         n => format!("{out}{n} of {all} in {} of {memories} no longer hold", claims.rotten.len()),
     }
 }
@@ -467,6 +469,8 @@ pub fn claims_json(claims: &MemoryClaims) -> Value {
             Claim::Path(path) => json!({"path": path}),
             Claim::Name { path, name } => json!({"path": path, "name": name}),
             Claim::Setting { path, key, value } => json!({"path": path, "key": key, "value": value}),
+            Claim::Version { path, name, version } => json!({"path": path, "name": name, "version": version}),
+            Claim::Command { line, passes } => json!({"command": line, "passes": passes}),
         };
         (json["state"], json["now"]) = match state {
             ClaimState::Holds => (json!("holds"), Value::Null),

@@ -306,7 +306,7 @@ fn check_names_memories_that_are_no_longer_true() {
     world.now = (BEGUN + 60) * 1000;
     world.nmem(&["remember", "The staging database is rebuilt every Monday"]);
     let none = world.nmem(&["check"]);
-    assert!(none.code == Some(0) && none.text().contains("No memory here says something about files"), "{}", none.text());
+    assert!(none.code == Some(0) && none.text().contains("No memory here says something about the code"), "{}", none.text());
     for text in [
         "`parse_config()` in `src/config.py` reads it",
         "The limit is `TIMEOUT = 30` in `src/config.py`",
@@ -317,7 +317,7 @@ fn check_names_memories_that_are_no_longer_true() {
     }
     let sound = world.nmem(&["check"]);
     assert!(
-        sound.code == Some(0) && sound.text().contains("5 claims of 3 memories about files here: all hold"),
+        sound.code == Some(0) && sound.text().contains("5 claims of 3 memories about this project: all hold"),
         "{}",
         sound.text()
     );
@@ -345,6 +345,32 @@ fn check_names_memories_that_are_no_longer_true() {
     let json = world.nmem(&["check", "--json"]).json();
     assert_eq!((&json["claims"], json["rotten"].as_array().unwrap().len()), (&json!(5), 3), "{json}");
     prompt(&mut world, 9100, "Go on");
+}
+
+#[test]
+fn check_follows_commands_and_versions() {
+    let Some(mut world) = repository() else { return };
+    world.write("project/web/package.json", "{\n  \"react\": \"^18.2.0\",\n  \"vite\": \"5.4.1\"\n}\n");
+    git(&world, 0, &["add", "-A"]);
+    git(&world, 0, &["commit", "-qm", "Begin"]);
+    prompt(&mut world, 10, "Run the tests");
+    run(&mut world, 11, "cd . && pytest -q | tail", "3 passed");
+    world.now = (BEGUN + 60) * 1000;
+    for text in ["`pytest -q` passes", "`ruff check` passes", "The page needs react 18.2 and vite@5"] {
+        assert_eq!(world.nmem(&["remember", text, "--kind", "lesson"]).code, Some(0));
+    }
+    let sound = world.nmem(&["check"]);
+    assert!(sound.text().contains("3 claims of 2 memories about this project: all hold"), "{}", sound.text());
+    world.write("project/web/package.json", "{\n  \"react\": \"^19.0.0\",\n  \"vite\": \"5.6.0\"\n}\n");
+    fail(&mut world, 120, "pytest -q", "1 failed");
+    let rotten = world.nmem(&["check"]);
+    insta::assert_snapshot!(rotten.stdout, @"
+    m3 lesson The page needs react 18.2 and vite@5
+      changed `react 18.2` in `web/package.json`: 19.0.0 now
+    m1 lesson `pytest -q` passes
+      changed `pytest -q` passes: its last run failed
+    2 of 3 claims in 2 of 2 memories no longer hold
+    ");
 }
 
 #[test]
