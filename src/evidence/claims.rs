@@ -2,8 +2,7 @@
 //! version in a manifest, a command that passes or fails. A claim counts only if it held when the memory was made, as git
 //! knows the files of that time, or a recorded run of the command.
 
-use super::git_program::Git;
-use super::origin::ProjectRecords;
+use super::git_program::{Git, ProjectRecords};
 use crate::distil::commands::{called, did_not_run, programs, response};
 use crate::files;
 use crate::model::{Claim, ClaimState, MemoryClaims, MemoryKind, MemoryRow, Millis, Rotten, ToolUseRow};

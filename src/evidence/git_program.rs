@@ -2,11 +2,22 @@
 
 use crate::config::environment;
 use crate::error::UserError;
+use crate::model::SearchScope;
+use crate::redact::Redactor;
+use crate::store::Store;
 use anyhow::{Context, Result};
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// The project, its store and its repository.
+pub struct ProjectRecords<'a> {
+    pub store: &'a Store,
+    pub scope: &'a SearchScope,
+    pub redactor: &'a Redactor,
+    pub git: &'a Git,
+}
 
 /// The notes of nmem, and the option that names them.
 const NOTES_REF: &str = "refs/notes/nmem";

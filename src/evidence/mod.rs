@@ -9,8 +9,8 @@ mod origin;
 mod verify;
 
 pub use claims::{check, check_memories};
-pub use git_program::Git;
-pub use origin::{ProjectRecords, evidence_of};
+pub use git_program::{Git, ProjectRecords};
+pub use origin::evidence_of;
 pub use verify::{unproven_claim, verify};
 
 use crate::model::{BranchStory, Certainty, Handoff, MemoryRow, Origin, PromptKind, PromptSource, UnitRow};

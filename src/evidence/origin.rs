@@ -1,10 +1,11 @@
 //! The edit, the unit and the request behind a line or a commit. Identity decides, never time alone: the id that git printed
 //! when the commit was made, the same change under another id, or the text that an edit wrote.
 
-use super::git_program::{BlamedLine, CommitChange, Git};
+use super::git_program::{BlamedLine, CommitChange, Git, ProjectRecords};
+use super::verify::{check_names, has_run};
 use crate::error::UserError;
 use crate::files;
-use crate::model::{Certainty, Evidence, FilePart, MemoryRow, Millis, Origin, OriginOf, SearchScope, ToolUseRow, UnitRow};
+use crate::model::{Certainty, Evidence, FilePart, MemoryRow, Millis, Origin, OriginOf, ToolUseRow, UnitRow};
 use crate::redact::{LineMark, Redactor, marks_of};
 use crate::store::Store;
 use crate::store::edits::{RecordedCommit, RecordedEdit};
@@ -13,14 +14,6 @@ use anyhow::Result;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::Path;
-
-/// The project, its store and its repository.
-pub struct ProjectRecords<'a> {
-    pub store: &'a Store,
-    pub scope: &'a SearchScope,
-    pub redactor: &'a Redactor,
-    pub git: &'a Git,
-}
 
 /// The longest file to trace line by line, in bytes.
 const FILE_BYTES: u64 = 4 << 20;
@@ -425,16 +418,23 @@ fn explained(
     })
 }
 
-/// The last run of each check of a unit after a tool use, by its number in the session.
+/// The last run of each check of a unit after a tool use, by its number in the session, in the order of time.
 pub fn last_checks(store: &Store, unit: &UnitRow, since: i64) -> Result<Vec<ToolUseRow>> {
     let (_, ids) = store.rows_of_unit(unit)?;
+    let mut known: Vec<String> = Vec::new();
     let mut checks: Vec<ToolUseRow> = Vec::new();
-    for tool in store.tool_uses_by_row(&ids)? {
-        if tool.is_check() && tool.seq > since && tool.content.is_some() {
-            checks.retain(|known| known.content != tool.content);
-            checks.push(tool);
+    for tool in store.tool_uses_by_row(&ids)?.into_iter().rev().filter(|tool| tool.is_check() && tool.seq > since) {
+        let names = check_names(tool.content.as_deref().unwrap_or_default());
+        if !has_run(&tool) || names.iter().all(|name| known.contains(name)) {
+            continue;
         }
+        // Of several checks on one line any may have failed.
+        if names.len() == 1 || tool.succeeded == Some(true) {
+            known.extend(names);
+        }
+        checks.push(tool);
     }
+    checks.reverse();
     Ok(checks)
 }
 

@@ -1,6 +1,6 @@
 //! The checks of a working tree: which passed, failed, or ran before the last change.
 
-use super::origin::ProjectRecords;
+use super::git_program::ProjectRecords;
 use crate::command_kind::{classify, entered_folder};
 use crate::distil::commands::{did_not_run, is_look, programs, response};
 use crate::distil::summary::claims_checks;
@@ -40,7 +40,7 @@ fn checks(runs: Vec<ToolUseRow>, changed_at: Millis) -> Vec<VerifiedCheck> {
     let mut found: Vec<(usize, VerifiedCheck)> = Vec::new();
     let mut open: Vec<(Vec<String>, ToolUseRow)> = Vec::new();
     for run in runs.into_iter().filter(has_run) {
-        let names = names(run.content.as_deref().unwrap_or_default());
+        let names = check_names(run.content.as_deref().unwrap_or_default());
         let passed = run.succeeded == Some(true);
         // Of several checks on one line any may have failed.
         if names.len() > 1 && !passed {
@@ -91,7 +91,7 @@ pub fn unproven_claim(store: &Store, session: i64, closing: &str) -> Result<Opti
     let edits = uses.iter().filter(|tool| tool.is_edit() && tool.path.is_some()).map(|edit| edit.seq);
     let Some(last_edit) = edits.clone().max() else { return Ok(None) };
     let runs: Vec<&ToolUseRow> = uses.iter().filter(|tool| tool.is_check() && has_run(tool)).collect();
-    let named = |run: &ToolUseRow| names(run.content.as_deref().unwrap_or_default()).pop();
+    let named = |run: &ToolUseRow| check_names(run.content.as_deref().unwrap_or_default()).pop();
     let newest = runs.iter().find_map(|run| Some((named(run)?, *run)));
     let reason = match newest {
         None => "no check ran in this session".to_string(),
@@ -110,7 +110,7 @@ pub fn unproven_claim(store: &Store, session: i64, closing: &str) -> Result<Opti
 }
 
 /// Returns true if a check ran: a program that is not there has checked nothing.
-fn has_run(run: &ToolUseRow) -> bool {
+pub(super) fn has_run(run: &ToolUseRow) -> bool {
     run.succeeded == Some(true) || !did_not_run(response(run)) && exit_code(run) != Some(127)
 }
 
@@ -119,7 +119,7 @@ fn exit_code(run: &ToolUseRow) -> Option<i64> {
 }
 
 /// The checks on a command line: `cd x && cargo test -q | tail` is `cargo test`, whatever is tested.
-fn names(line: &str) -> Vec<String> {
+pub(super) fn check_names(line: &str) -> Vec<String> {
     let is_check =
         |name: &str| matches!(classify(name), CommandKind::Test | CommandKind::Build | CommandKind::Lint) && !is_look(name);
     let shortest = |program: String| {

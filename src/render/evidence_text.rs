@@ -362,8 +362,10 @@ fn within(handoff: &Handoff, limits: &Limits) -> String {
         .iter()
         .rev()
         .take(limits.items)
-        .map(|commit| format!("- {} {}", commit.sha.as_deref().map_or("", short), line(&commit.subject, 120)));
-    section("Commits", commits.collect());
+        .map(|commit| format!("- {} {}", commit.sha.as_deref().map_or("(id unknown)", short), line(&commit.subject, 120)));
+    let mut commits: Vec<String> = commits.collect();
+    commits.dedup();
+    section("Commits", commits);
     let closing = handoff.closing.iter().map(|closing| line(&prose(&closing.text), limits.closing)).collect();
     section("Where it stands", closing);
     section("Open", titles(&handoff.open, limits.items));
