@@ -67,17 +67,18 @@ impl SessionWhole {
     }
 }
 
-/// Returns everything about an item, as text for the user.
-pub fn text(store: &Store, item: StoredItem, style: Style) -> Result<String> {
+/// Returns everything about an item, as text for the user; with `why`, also the weights behind a unit's boundaries, and what
+/// a memory cost.
+pub fn text(store: &Store, item: StoredItem, why: bool, style: Style) -> Result<String> {
     Ok(match item {
         StoredItem::Session(found) => session(store, *found)?.text(style),
         StoredItem::Unit(unit) => {
             let drawn = store.memories_of_unit(unit.session, unit.id)?;
-            format!("{}{}", unit_text::whole(&unit, signal_meaning, style), details::listed(&drawn, style))
+            format!("{}{}", unit_text::whole(&unit, why.then_some(signal_meaning), style), details::listed(&drawn, style))
         }
         StoredItem::Memory(memory) => {
             let call = store.call_of_memory(memory.id)?;
-            memory_text::whole(&memory, call.as_ref(), style)
+            memory_text::whole(&memory, call.as_ref(), why, style)
         }
         StoredItem::Prompt(prompt) => details::prompt_entry(&prompt, style),
         StoredItem::ToolUse(tool) => tool_use(store, *tool)?.text(style),

@@ -21,7 +21,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Curate memories", &["remember", "edit", "pin", "unpin", "supersede", "done", "review", "check", "forget", "distil"]),
     (
         "Set up and control",
-        &["demo", "install", "uninstall", "import", "doctor", "off", "on", "project", "domain", "trust", "models"],
+        &["demo", "install", "uninstall", "statusline", "import", "doctor", "off", "on", "project", "domain", "trust", "models"],
     ),
     ("Share with a team", &["sync", "team", "git-notes"]),
     ("For programs and backups", &["mcp", "rad", "export", "restore", "completions", "man"]),

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::io::{self, Read};
 
 /// Options of both commands, and those with a value; all others belong to what was pasted.
-const FLAGS: [&str; 5] = ["--all", "--all-projects", "--json", "--help", "-h"];
+const FLAGS: [&str; 7] = ["--all", "--all-projects", "--json", "--help", "-h", "--quiet", "-q"];
 const VALUED: [&str; 3] = ["--limit", "-n", "--project"];
 
 /// Moves the commands' own options before the words, so that a pasted command line or error keeps its options:

@@ -36,6 +36,9 @@ pub struct InstallArguments {
     /// Also add nmem's tools as an MCP server; with a name, to a program without hooks, such as zed
     #[arg(long, value_name = "CLIENT", num_args = 0.., value_parser = target)]
     mcp: Option<Vec<McpTarget>>,
+    /// Also show open ends, a failing check and received memories in the status line (claude-code, qwen-code)
+    #[arg(long)]
+    statusline: bool,
     /// Also add a block about nmem to the project's AGENTS.md, CLAUDE.md or GEMINI.md (with --scope project)
     #[arg(long)]
     guidance: bool,
@@ -153,6 +156,14 @@ pub fn install(args: &InstallArguments) -> Result<()> {
     if args.guidance && scope == Scope::User {
         return Err(UserError::usage("--guidance needs --scope project", "add --scope project").into());
     }
+    let foreign = installation::foreign_first();
+    if let (Scope::Project(_), Some(foreign)) = (&scope, &foreign) {
+        let what =
+            format!("a project's hooks start the first nmem on PATH, and {} is a program of somebody else", foreign.display());
+        return Err(
+            UserError::new(what, "put this nmem first on PATH, or install for the user: the hooks then have its path").into()
+        );
+    }
     let mut installed = 0;
     let mut failed = Failures::default();
     for agent in &agents {
@@ -172,6 +183,12 @@ pub fn install(args: &InstallArguments) -> Result<()> {
             "From the next session on, prompts, tool calls and closing messages are recorded in {}, with secrets redacted. `nmem off` pauses it, `{undo}` removes the hooks.",
             db.display()
         ))?;
+        if let Some(foreign) = foreign {
+            output::warn(&format!(
+                "{}, the first nmem on PATH, is a program of somebody else. The hooks have this one's path; where you and your agents type `nmem`, put this one first on PATH",
+                foreign.display()
+            ));
+        }
         // The hooks are installed even if the settings are wrong; `nmem doctor` reports that.
         let past = config::load(&[]).and_then(|config| import::never_imported(&config)).unwrap_or_default();
         if past > 0 {
@@ -295,8 +312,14 @@ fn install_one((adapter, setup): Agent, args: &InstallArguments, scope: &Scope) 
     // If the user's settings have the hooks, a project needs only the instructions.
     let without_hooks = args.guidance && installation::is_installed(adapter, setup, &Scope::User)?;
     let asks_for_notes = args.guidance && config::load(&[]).is_ok_and(|config| config.agent_notes.value);
-    let extras =
-        Extras { search: args.allow_search, guidance: args.guidance, mcp: args.mcp.is_some(), without_hooks, asks_for_notes };
+    let extras = Extras {
+        search: args.allow_search,
+        guidance: args.guidance,
+        mcp: args.mcp.is_some(),
+        status_line: args.statusline,
+        without_hooks,
+        asks_for_notes,
+    };
     let plan = installation::plan_install(adapter, setup, scope, extras)?;
     if plan.changes_nothing() {
         let (name, file) = (adapter.platform().name(), plan.changes[0].file.display());
@@ -383,6 +406,9 @@ fn report(adapter: &dyn Adapter, setup: &Setup, plan: &InstallPlan, args: &Insta
     lines.extend(plan.changes.iter().filter_map(|c| Some(format!("Backup: {}", c.backup.as_ref()?.display()))));
     lines.extend(setup.afterwards.iter().map(|line| line.to_string()));
     lines.extend(by_hand(setup, args, scope).into_iter().map(String::from));
+    if args.statusline && setup.status_line.is_empty() {
+        lines.push(format!("{} has no status line that a program can fill.", adapter.platform().title()));
+    }
     if args.allow_search {
         match &setup.permission {
             Permission::Listed { entries, .. } => lines.push(format!("Allowed without a prompt: {}", entries.join(", "))),

@@ -1,7 +1,7 @@
 //! The command line: a file a command, with its arguments, one call of a use case and one of `render`.
 //!
 //! `hook` (record, mcp, rad), `context`, `search`, `units`, `show` (and log, resume), `view` (and serve),
-//! `status`, `how` (with error), `evidence` (why, verify, check, handoff, pr, git-notes), `remember` (and edit, pin, supersede, review), `forget`, `off`, `project` (with
+//! `status` (with statusline), `how` (with error), `evidence` (why, verify, check, handoff, pr, git-notes), `remember` (and edit, pin, supersede, review), `forget`, `off`, `project` (with
 //! trust), `team` (with sync), `domain`, `distil` (and models), `import`, `export` (with restore), `doctor`, `install`, `demo`,
 //! `help` (with completions and man). Shared: `output`, `project_argument`.
 
@@ -39,13 +39,19 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+/// The version, with the name by which scripts tell this program from others that are also called nmem.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (nmem-dev)");
+
 /// Memory for coding agents: one binary, one SQLite file, no daemon
 #[derive(Debug, Parser)]
-#[command(name = "nmem", version, subcommand_required = true)]
+#[command(name = "nmem", version = VERSION, subcommand_required = true)]
 #[command(after_help = "Start with `nmem demo`, then `nmem install claude-code`. `nmem COMMAND --help` shows an example.")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    /// Print no notes and no progress; errors are printed
+    #[arg(short, long, global = true)]
+    quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -66,6 +72,7 @@ enum Command {
     #[cfg(feature = "serve")]
     Serve(view::live::ServeArguments),
     Status(status::StatusArguments),
+    Statusline(status::StatuslineArguments),
     Error(how::ErrorArguments),
     How(how::HowArguments),
     Why(evidence::WhyArguments),
@@ -122,6 +129,8 @@ pub fn main(mut args: Vec<OsString>) -> ExitCode {
         }
         Some("search") => args = search::with_negations(args),
         Some("log" | "units") => args = help::with_counts(args),
+        // Without clap, which takes longer than the answer.
+        Some("statusline") if args.len() == 1 => return finish(status::run_statusline(&Default::default()).map(|()| true)),
         Some("help") => args = help::as_option(args),
         None if args.is_empty() => return finish(status::brief().map(|()| true)),
         Some("how" | "error") => args = how::as_pasted(args),
@@ -135,6 +144,12 @@ pub fn main(mut args: Vec<OsString>) -> ExitCode {
             return ExitCode::from(error.exit_code() as u8);
         }
     };
+    if parsed.quiet {
+        output::be_quiet();
+    }
+    if let Command::Search(_) | Command::Units(_) | Command::Show(_) | Command::Log(_) | Command::Context(_) = parsed.command {
+        output::page();
+    }
     finish(run(parsed.command))
 }
 
@@ -164,6 +179,7 @@ fn run(command: Command) -> Result<bool> {
         #[cfg(feature = "serve")]
         Command::Serve(args) => view::live::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Statusline(args) => status::run_statusline(&args),
         Command::Error(args) => how::run_error(&args),
         Command::How(args) => how::run(&args),
         Command::Install(args) => install::install(&args),
@@ -200,6 +216,7 @@ fn run(command: Command) -> Result<bool> {
 }
 
 fn finish(result: Result<bool>) -> ExitCode {
+    output::close_pager();
     match result {
         Ok(false) => ExitCode::from(1),
         Err(error) if !is_broken_pipe(&error) => {

@@ -1,4 +1,4 @@
-//! The only module that prints: results to stdout, messages to stderr.
+//! The only module that prints: results to stdout, through a pager if they are long, and messages to stderr.
 
 use crate::config::environment;
 use crate::error::UserError;
@@ -6,6 +6,8 @@ use crate::render::clean::line;
 use crate::render::style::{Style, wrap};
 use anyhow::Result;
 use std::io::{self, IsTerminal, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -25,10 +27,82 @@ pub fn entry(text: &str, is_for_programs: bool) -> Result<()> {
 
 /// Prints JSON and other text for programs unchanged.
 pub fn print(text: &str) -> Result<()> {
+    if let Ok(mut pager) = PAGER.lock() {
+        if let Pager::Wanted = *pager {
+            *pager = started_pager().map_or(Pager::None, Pager::Running);
+        }
+        if let Pager::Running(child) = &mut *pager
+            && let Some(to) = &mut child.stdin
+        {
+            to.write_all(text.as_bytes())?;
+            return Ok(to.write_all(b"\n")?);
+        }
+    }
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.write_all(b"\n")?;
     Ok(out.flush()?)
+}
+
+/// The program that shows long output in pages.
+enum Pager {
+    None,
+    /// It starts with the first text.
+    Wanted,
+    Running(Child),
+}
+
+static PAGER: Mutex<Pager> = Mutex::new(Pager::None);
+/// True if notes and progress are not wanted.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Leaves out notes and progress; errors are printed.
+pub fn be_quiet() {
+    QUIET.store(true, Relaxed);
+}
+
+/// Shows what is printed from now on in a pager, if stdout is a terminal.
+pub fn page() {
+    if io::stdout().is_terminal()
+        && let Ok(mut pager) = PAGER.lock()
+    {
+        *pager = Pager::Wanted;
+    }
+}
+
+/// Starts the program that `PAGER` names, or `less`; `None` if there is none, or it is not wanted.
+fn started_pager() -> Option<Child> {
+    let named = environment::pager().unwrap_or_else(|| "less".into());
+    let mut words = named.split_whitespace();
+    let program = environment::program(words.next().filter(|name| *name != "cat")?)?;
+    let mut pager = Command::new(program);
+    pager.args(words).stdin(Stdio::piped());
+    // As git sets it: less ends if all fits on the screen, keeps colours, and leaves the text there.
+    if !environment::has_less_settings() {
+        pager.env("LESS", "FRX");
+    }
+    let child = pager.spawn().ok()?;
+    leave_interrupts_to_pager();
+    Some(child)
+}
+
+/// Ctrl-C is for the pager: if this program ended first, the pager would be left without its terminal.
+fn leave_interrupts_to_pager() {
+    #[cfg(unix)]
+    // SAFETY: sets the disposition of a signal to a constant.
+    #[expect(unsafe_code, reason = "std cannot ignore a signal")]
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+    }
+}
+
+/// Waits until the reader leaves the pager.
+pub fn close_pager() {
+    let running = PAGER.lock().map(|mut pager| std::mem::replace(&mut *pager, Pager::None));
+    if let Ok(Pager::Running(mut child)) = running {
+        drop(child.stdin.take());
+        let _ = child.wait();
+    }
 }
 
 /// Colour and width for stdout: colour only on a terminal and without NO_COLOR.
@@ -71,7 +145,8 @@ impl Progress {
                 let _ = write!(io::stderr().lock(), "\r\u{1b}[K");
             }
         };
-        Progress { step, line: io::stderr().is_terminal().then(|| std::thread::spawn(draw)) }
+        let is_wanted = io::stderr().is_terminal() && !QUIET.load(Relaxed);
+        Progress { step, line: is_wanted.then(|| std::thread::spawn(draw)) }
     }
 
     /// Shows the current step.
@@ -145,6 +220,7 @@ pub fn ask(question: &str) -> Result<Option<String>> {
 
 /// Prints an error and what to do next to stderr.
 pub fn complain(failure: &UserError) {
+    close_pager();
     let style = Style { colour: io::stderr().is_terminal() && !environment::no_color(), ..Style::default() };
     let mut err = io::stderr().lock();
     let _ = writeln!(err, "{} {}", style.bad("nmem:"), line(&failure.what, 2000));
@@ -153,7 +229,11 @@ pub fn complain(failure: &UserError) {
     }
 }
 
-/// Prints a warning to stderr.
+/// Prints a note to stderr, unless the user wants none.
 pub fn warn(text: &str) {
+    if QUIET.load(Relaxed) {
+        return;
+    }
+    close_pager();
     let _ = writeln!(io::stderr().lock(), "nmem: {}", line(text, 2000));
 }

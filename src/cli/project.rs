@@ -107,15 +107,20 @@ pub fn run(args: &ProjectArguments) -> Result<()> {
     }
 }
 
+/// Maximum characters of a project's name in the list.
+const NAME: usize = 30;
+
 fn list(json: bool) -> Result<()> {
     let (_, config) = ProjectArgument { project: None }.config()?;
     let Some(store) = open(&config)? else { return output::say("No project is recorded yet.") };
     let now = environment::now();
     let style = output::style();
+    let projects = store.projects()?;
+    let longest = projects.iter().map(|(project, ..)| line(&project.name, NAME).chars().count()).max().unwrap_or(0).max(7);
     if !json {
-        output::say(&style.faint("  id  project  sessions, last activity, origin"))?;
+        output::say(&style.faint(&format!("  id  {:<longest$}  sessions, last activity, origin", "project")))?;
     }
-    for (project, sessions, last) in store.projects()? {
+    for (project, sessions, last) in projects {
         let keys = store.project_keys(project.id)?;
         let text = if json {
             json!({"id": project.id, "name": project.name, "root": project.root, "repo_url": project.repo_url, "keys": keys,
@@ -129,7 +134,7 @@ fn list(json: bool) -> Result<()> {
             format!(
                 "{:>4}  {}  {}",
                 project.id,
-                style.strong(&line(&project.name, 60)),
+                style.strong(&format!("{:<longest$}", line(&project.name, NAME))),
                 style.faint(&line(&format!("{count}, last {when}{what}  {known}"), 160))
             )
         };

@@ -8,17 +8,19 @@ use crate::files;
 use crate::index_text::INDEX_TEXT_VERSION;
 use crate::ingest::persist;
 use crate::ingest::run::{Caller, Run};
-use crate::model::SearchScope;
+use crate::model::{Platform, SearchScope};
+use crate::project::git;
 use crate::redact::{REDACTION_VERSION, Redactor};
 use crate::redact_stored::OldSecrets;
 use crate::render::count;
 use crate::runtime::{FolderProject, Projects, redactor};
 use crate::store::{PERSON_WAIT, Store, spool};
 use anyhow::{Context, Result};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// Arguments of every command that reads a project.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct ProjectArgument {
     /// Use the project of DIR instead of the current project
     #[arg(long, value_name = "DIR")]
@@ -58,6 +60,29 @@ impl ProjectArgument {
     pub fn find(&self, folder: &Path, config: &Config, store: Option<&Store>) -> FolderProject {
         let redactor = redactor(config).unwrap_or_default();
         Projects { config, redactor: &redactor }.look_up(&folder.to_string_lossy(), store)
+    }
+}
+
+/// Argument of commands that list the work of one branch.
+#[derive(Debug, clap::Args)]
+pub struct BranchArgument {
+    /// Only sessions on the current branch, or on NAME
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    branch: Option<String>,
+}
+
+impl BranchArgument {
+    /// Returns the sessions on the branch; `None` if all are wanted.
+    ///
+    /// # Errors
+    ///
+    /// The folder has no current branch.
+    pub fn sessions(&self, store: &Store, folder: &Path, config: &Config) -> Result<Option<HashSet<(Platform, String)>>> {
+        let current = || git::state_at(folder, config.home.as_deref()).and_then(|state| state.branch);
+        let none = || UserError::usage("this folder is on no branch", "name one: --branch=NAME");
+        let Some(given) = self.branch.as_deref() else { return Ok(None) };
+        let name = if given.is_empty() { current().ok_or_else(none)? } else { given.to_string() };
+        Ok(Some(store.sessions_on_branch(&name)?.into_iter().collect()))
     }
 }
 

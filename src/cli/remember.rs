@@ -489,7 +489,7 @@ fn ask(store: &mut Store, config: &Config, due: &[MemoryRow]) -> Result<Vec<Stri
     let mut forgotten = Vec::new();
     for (n, memory) in due.iter().enumerate() {
         output::say(&format!("{} of {}", n + 1, due.len()))?;
-        output::say(memory_text::whole(memory, None, output::style()).trim_end())?;
+        output::say(memory_text::whole(memory, None, false, output::style()).trim_end())?;
         loop {
             // End of input means quit.
             let is_open = memory.kind == MemoryKind::Open;

@@ -1,7 +1,7 @@
 //! `nmem search`: full-text search over memories, prompts, units and tool uses.
 
 use super::output;
-use super::project_argument::{ProjectArgument, open};
+use super::project_argument::{BranchArgument, ProjectArgument, open};
 use crate::config::{self, environment};
 use crate::distil::embed;
 use crate::domains;
@@ -54,6 +54,8 @@ pub struct SearchArguments {
     /// Only results before this time
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
+    #[command(flatten)]
+    branch: BranchArgument,
     /// Search all projects
     #[arg(long, visible_alias = "all-projects")]
     all: bool,
@@ -210,7 +212,18 @@ pub fn run(args: &SearchArguments) -> Result<()> {
         let redactor = redactor(&config).ok().filter(|_| config.embeddings.is_on())?;
         embed::of_query(&config, &redactor, text)
     };
-    let found = recall::search(&store, &text, &kinds(args), &filter, limit, &embedding)?;
+    let on_branch = args.branch.sessions(&store, &folder, &config)?;
+    let most = if on_branch.is_some() { ALL } else { limit };
+    let mut found = recall::search(&store, &text, &kinds(args), &filter, most, &embedding)?;
+    if let Some(on_branch) = on_branch {
+        let is_on = |platform: &str, session: &str| {
+            Platform::from_name(platform).is_some_and(|platform| on_branch.contains(&(platform, session.to_string())))
+        };
+        found.hits.retain(|hit| is_on(&hit.platform, &hit.session));
+        found.total = found.hits.len();
+        found.hits.truncate(limit);
+        found.grade = found.grade.filter(|_| !found.hits.is_empty());
+    }
     if let Some(corrected) = found.corrected.as_ref().filter(|_| !json) {
         output::warn(&format!("no results for {}; showing results for {corrected}", Query::parse(&text).sought()));
     }
@@ -219,7 +232,7 @@ pub fn run(args: &SearchArguments) -> Result<()> {
     }
     let all_projects = filter.scope.projects.len() != 1;
     print(args, &found, &query_terms(&args.query.join(" ")), json, all_projects)?;
-    if json && found.hits.is_empty() && found.grade.is_some() {
+    if json && found.hits.is_empty() && !args.query.is_empty() {
         output::print(&results::nothing_json().to_string())?;
     } else if !json && found.total == 0 {
         let is_about_calls = filter.file.is_some() || args.kind.iter().any(|kind| kind.hit() == HitKind::Tool);

@@ -2,7 +2,7 @@
 //! the texts that agents received from nmem. `nmem resume`: the agent's own command that opens a session again.
 
 use super::output;
-use super::project_argument::{ProjectArgument, ProjectEvidence, open};
+use super::project_argument::{BranchArgument, ProjectArgument, ProjectEvidence, open};
 use crate::config::environment;
 use crate::error::{NO_PROJECT, UserError};
 use crate::evidence::{check, evidence_of};
@@ -25,6 +25,9 @@ pub struct ShowArguments {
     /// Its id, as other commands print it
     #[arg(value_name = "ID")]
     id: String,
+    /// Show why a work unit begins where it does, and what a memory cost
+    #[arg(long)]
+    why: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -61,7 +64,7 @@ pub fn run(args: &ShowArguments) -> Result<()> {
         }
         false => {
             let claims = rotten.map(|claims| evidence_text::rotten_lines(&claims, output::style())).unwrap_or_default();
-            format!("{}\n{claims}", lookup::text(&store, found, output::style())?.trim_end())
+            format!("{}\n{claims}", lookup::text(&store, found, args.why, output::style())?.trim_end())
         }
     };
     output::entry(text.trim_end(), args.json)
@@ -104,6 +107,8 @@ pub struct LogArguments {
     /// Only sessions with an event after this time: 2026-11-01, 7d, 12h, yesterday
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
+    #[command(flatten)]
+    branch: BranchArgument,
     /// Sessions to show; 0 for all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
@@ -126,11 +131,18 @@ pub fn run_log(args: &LogArguments) -> Result<()> {
         return Err(UserError::new(NO_PROJECT, "change into a project folder, or use --project DIR").into());
     }
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    let (sessions, found): (Vec<SessionRow>, usize) = match (&store, &args.session, place.scope()) {
+    let on_branch = store.as_ref().map(|store| args.branch.sessions(store, &folder, &config)).transpose()?.flatten();
+    let most = if on_branch.is_some() { usize::MAX } else { limit };
+    let (mut sessions, mut found): (Vec<SessionRow>, usize) = match (&store, &args.session, place.scope()) {
         (Some(store), Some(id), _) => (vec![lookup::session_by_id(store, id)?], 1),
-        (Some(store), None, Some(scope)) => store.sessions_since(&scope, since, limit)?,
+        (Some(store), None, Some(scope)) => store.sessions_since(&scope, since, most)?,
         _ => (Vec::new(), 0),
     };
+    if let Some(on_branch) = on_branch {
+        sessions.retain(|session| on_branch.contains(&(session.platform, session.agent_session_id.clone())));
+        found = sessions.len();
+        sessions.truncate(limit);
+    }
     // In a repository, the work that its sessions did in others is not its own.
     let only = place.scope().filter(|scope| args.session.is_none() && scope.projects.len() == 1).map(|scope| scope.projects[0]);
     let shown = sessions.len();

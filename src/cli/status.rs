@@ -1,14 +1,20 @@
-//! `nmem status`: shows hooks, stored data, queue, errors and settings.
+//! `nmem status`: shows hooks, stored data, queue, errors and settings. `nmem` alone: three lines of it. `nmem statusline`: one
+//! line for an agent's status line.
 
+use super::hook::Stdin;
 use super::output;
 use super::project_argument::{ProjectArgument, older_rules, open, writable};
 use crate::config::llm::When;
 use crate::config::{Config, ListedSetting, SettingSource, environment};
+use crate::evidence::failing_check;
 use crate::installation;
 use crate::llm::local;
 use crate::model::{
-    Counts, EmbeddingModel, Files, FindingLevel, InjectionPoint, InjectionStats, LastEvent, LastSync, Millis, Spend, Spent,
+    Counts, EmbeddingModel, Files, FindingLevel, InjectionPoint, InjectionStats, LastEvent, LastSync, Millis, Platform, Spend,
+    Spent,
 };
+use crate::platforms::payload::{self, Payload};
+use crate::project::git;
 use crate::recall;
 use crate::render::clean::line;
 use crate::render::{count, memory_text, time};
@@ -18,6 +24,8 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Maximum errors to show.
 const ERRORS: usize = 5;
@@ -110,6 +118,61 @@ pub fn brief() -> Result<()> {
     };
     let style = output::style();
     output::say(&format!("{}  {records}\n{knows}\n{next}; `nmem help` lists all commands", style.strong("nmem")))
+}
+
+/// Print one line for an agent's status line
+#[derive(Debug, Default, clap::Args)]
+#[command(
+    after_help = "Example: nmem install claude-code --statusline\n\nPrints the branch's open ends, the check that failed last, and how many memories the session received. The agent gives its\nsession on stdin."
+)]
+pub struct StatuslineArguments {
+    #[command(flatten)]
+    project: ProjectArgument,
+}
+
+/// Maximum wait for stdin, and for a store that another process is writing.
+const STDIN: Duration = Duration::from_millis(500);
+const LINE_WAIT: Duration = Duration::from_millis(20);
+
+/// Prints the line. Its exit code is 0 even if there is nothing to say.
+pub fn run_statusline(args: &StatuslineArguments) -> Result<()> {
+    let input: Value = match Stdin::within(STDIN).map(payload::read) {
+        Ok(Ok(Payload::Json { value, .. })) => value,
+        _ => Value::Null,
+    };
+    let given = input["workspace"]["current_dir"].as_str().or(input["cwd"].as_str()).map(PathBuf::from);
+    let folder = match given.filter(|folder| args.project.project.is_none() && folder.is_absolute()) {
+        Some(folder) => folder,
+        None => args.project.folder()?,
+    };
+    let (config, problem) = args.project.config_and_problem(&folder)?;
+    let parts = match (problem, switched_off(&config, environment::now()).first()) {
+        (None, None) => status_parts(&config, &args.project, &folder, input["session_id"].as_str())?,
+        _ => vec!["off".to_string()],
+    };
+    if !parts.is_empty() {
+        output::print(&format!("nmem: {}", parts.join(" · ")))?;
+    }
+    Ok(())
+}
+
+/// The parts of the status line that have something to say.
+fn status_parts(config: &Config, project: &ProjectArgument, folder: &Path, session: Option<&str>) -> Result<Vec<String>> {
+    let Some(store) = Store::open_to_read(&config.files.value, LINE_WAIT)? else { return Ok(Vec::new()) };
+    let place = project.find(folder, config, Some(&store));
+    let Some(row) = &place.row else { return Ok(Vec::new()) };
+    let branch = git::state_at(folder, config.home.as_deref()).and_then(|state| state.branch);
+    let open = store.open_end_count(row.id, branch.as_deref())?;
+    let of_agent = |agent: &Platform| session.map(|id| store.session_row(*agent, id)).transpose().ok().flatten().flatten();
+    let own = [Platform::ClaudeCode, Platform::QwenCode].iter().find_map(of_agent);
+    let failing = own.map(|own| failing_check(&store, own)).transpose()?.flatten();
+    let received = own.map_or(Ok(0), |own| store.injected_count(own))?;
+    let parts = [
+        (open > 0).then(|| format!("{open} open")),
+        failing.map(|check| format!("{} fails", line(&check, 40))),
+        (received > 0).then(|| format!("{received} received")),
+    ];
+    Ok(parts.into_iter().flatten().collect())
 }
 
 /// Runs the command.

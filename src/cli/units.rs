@@ -1,7 +1,7 @@
 //! `nmem units`: lists the work units of a project.
 
 use super::output;
-use super::project_argument::{ProjectArgument, open};
+use super::project_argument::{BranchArgument, ProjectArgument, open};
 use crate::config::{Config, environment};
 use crate::error::{NO_PROJECT, UserError};
 use crate::ingest;
@@ -50,6 +50,8 @@ pub struct UnitsArguments {
     /// Print one line a unit
     #[arg(long, conflicts_with_all = ["why", "open", "format", "json"])]
     oneline: bool,
+    #[command(flatten)]
+    branch: BranchArgument,
     /// Show units of all projects
     #[arg(long)]
     all: bool,
@@ -96,7 +98,17 @@ pub fn run(args: &UnitsArguments) -> Result<()> {
         return open_ends(args, store.as_ref(), &place, since, limit);
     }
     let (units, found) = match &store {
-        Some(store) => chosen(args, store, scope(args, &place), since, limit)?,
+        Some(store) => {
+            let on_branch = args.branch.sessions(store, &folder, &config)?;
+            let most = if on_branch.is_some() { usize::MAX } else { limit };
+            let (mut units, mut found) = chosen(args, store, scope(args, &place), since, most)?;
+            if let Some(on_branch) = on_branch {
+                units.retain(|unit| on_branch.contains(&(unit.platform, unit.agent_session_id.clone())));
+                found = units.len();
+                units.truncate(limit);
+            }
+            (units, found)
+        }
         None if !args.ids.is_empty() || args.session.is_some() => {
             return Err(UserError::new(
                 "nothing is recorded yet",

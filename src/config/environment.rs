@@ -245,6 +245,16 @@ pub fn no_color() -> bool {
     env("NO_COLOR").is_some()
 }
 
+/// The pager that the user names; an empty name means none.
+pub fn pager() -> Option<String> {
+    ["NMEM_PAGER", "PAGER"].iter().find_map(|name| std::env::var(name).ok())
+}
+
+/// The user's own settings of `less`.
+pub fn has_less_settings() -> bool {
+    env("LESS").is_some()
+}
+
 /// Codex's folder.
 pub fn codex_folder(home: Option<&Path>) -> Option<PathBuf> {
     env("CODEX_HOME").map(PathBuf::from).or_else(|| Some(home?.join(".codex")))

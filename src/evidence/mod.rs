@@ -11,7 +11,7 @@ mod verify;
 pub use claims::{check, check_memories};
 pub use git_program::{Git, ProjectRecords};
 pub use origin::evidence_of;
-pub use verify::{unproven_claim, verify};
+pub use verify::{failing_check, unproven_claim, verify};
 
 use crate::model::{BranchStory, Certainty, Handoff, MemoryRow, Origin, PromptKind, PromptSource, UnitRow};
 use crate::store::Store;

@@ -109,6 +109,20 @@ pub fn unproven_claim(store: &Store, session: i64, closing: &str) -> Result<Opti
     Ok(Some(format!("nmem: the agent says that checks pass, but {reason}. `nmem verify` shows all.")))
 }
 
+/// The first check of a session whose last run failed.
+pub fn failing_check(store: &Store, session: i64) -> Result<Option<String>> {
+    let mut known: Vec<String> = Vec::new();
+    for run in store.last_edits_and_checks(session)?.iter().filter(|tool| tool.is_check() && has_run(tool)) {
+        let mut names = check_names(run.content.as_deref().unwrap_or_default());
+        names.retain(|name| !known.contains(name));
+        if run.succeeded == Some(false) && !names.is_empty() {
+            return Ok(Some(names.join(" && ")));
+        }
+        known.extend(names);
+    }
+    Ok(None)
+}
+
 /// Returns true if a check ran: a program that is not there has checked nothing.
 pub(super) fn has_run(run: &ToolUseRow) -> bool {
     run.succeeded == Some(true) || !did_not_run(response(run)) && exit_code(run) != Some(127)

@@ -5,7 +5,7 @@ use crate::platforms::json_repair::NotEditable;
 use crate::platforms::settings_file::{self, Hook, McpForm, Shape, WindowsShell};
 use crate::render::clean::shell_quoted;
 use anyhow::{Context, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -37,6 +37,11 @@ pub enum Edit {
     },
     /// An MCP server in a marked block of a TOML file.
     Table(String),
+    /// The command for an agent's status line, below keys of a JSON file.
+    StatusLine {
+        keys: &'static [&'static str],
+        command: String,
+    },
     /// This program as an extension of Goose, in a YAML file.
     Extension(String),
 }
@@ -70,6 +75,12 @@ impl Edit {
                 true => Err(taken()),
                 false => settings_file::add_server(text, key, server),
             },
+            Edit::StatusLine { keys, command } => {
+                match settings_file::value_at(text, keys).is_some_and(|known| !is_our_status_line(&known)) {
+                    true => Err(NotEditable("it has a status line already".into())),
+                    false => settings_file::set_value(text, keys, &status_line(command)),
+                }
+            }
             Edit::Extension(program) => settings_file::add_extension(text, program),
             Edit::Table(table) => {
                 let is_foreign = settings_file::has_table(&without_block(text, TABLE))?;
@@ -95,6 +106,7 @@ impl Edit {
             Edit::Block(_) => Ok(without_block(text, BLOCK)),
             Edit::Server { key, .. } => settings_file::remove_server(text, key),
             Edit::Table(_) => Ok(without_block(text, TABLE)),
+            Edit::StatusLine { keys, .. } => settings_file::remove_value(text, keys),
             Edit::Extension(_) => Ok(settings_file::remove_extension(text)),
         }
     }
@@ -126,6 +138,10 @@ impl Edit {
             Edit::Server { key, .. } => {
                 let server = settings_file::server(text, key).filter(is_our_server)?;
                 Some(Edit::Server { key, server })
+            }
+            Edit::StatusLine { keys, .. } => {
+                let known = settings_file::value_at(text, keys).filter(is_our_status_line)?;
+                Some(Edit::StatusLine { keys, command: known["command"].as_str()?.to_string() })
             }
             // The first two lines identify a file that nmem wrote, even if an older version wrote the rest.
             Edit::Whole(whole) => Some(self.clone()).filter(|_| text.lines().take(2).eq(whole.lines().take(2))),
@@ -191,6 +207,19 @@ fn is_our_server(server: &Value) -> bool {
     };
     let is_written = |program: &str| McpForm::ALL.iter().any(|form| settings_file::server_of(*form, program) == *server);
     program.and_then(Value::as_str).is_some_and(|program| is_this_program(program) && is_written(program))
+}
+
+/// The setting of a status line.
+fn status_line(command: &str) -> Value {
+    json!({"type": "command", "command": command})
+}
+
+/// Whether an installation of nmem wrote the setting of a status line. One with additional settings is the user's.
+fn is_our_status_line(value: &Value) -> bool {
+    let command = value["command"].as_str().unwrap_or_default();
+    let is_ours = first_word(without_guard(command))
+        .is_some_and(|(program, rest)| is_this_program(&program) && rest.trim() == "statusline");
+    is_ours && *value == status_line(command)
 }
 
 /// Whether a program is nmem, by its name or because it is the running program.

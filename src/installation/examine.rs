@@ -9,7 +9,10 @@ use crate::model::DoctorFinding;
 use crate::platforms::settings_file::Hook;
 use crate::render::clean::line;
 use anyhow::{Context, Result};
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Examines the hooks of all scopes and the programs that they start. `recorded`: other settings folders in which hooks
 /// were installed.
@@ -88,12 +91,70 @@ pub fn examine(folder: &Path, recorded: &[PathBuf]) -> Result<Vec<DoctorFinding>
         let remedy = "run `nmem install --found`, or `nmem install claude-code`";
         findings.push(DoctorFinding::problem("hooks", "nmem is not installed for any agent", remedy));
     }
-    let this = std::env::current_exe().context("cannot determine the path of this binary")?;
-    for other in other_programs(&this) {
-        let what = format!("{} is another program with this name", other.display());
-        findings.push(DoctorFinding::note("hooks", what, "hooks that call `nmem` without a path run the first `nmem` on PATH"));
-    }
+    findings.extend(same_name()?);
     Ok(findings)
+}
+
+/// Says which `nmem` comes first on `PATH` if there are several, and whose each is.
+fn same_name() -> Result<Vec<DoctorFinding>> {
+    let this = std::env::current_exe().context("cannot determine the path of this binary")?;
+    let real = files::canonical(&this).unwrap_or_else(|_| this.clone());
+    let others = programs_on_path().into_iter().enumerate().filter(|(_, path)| files::canonical(path).is_ok_and(|p| p != real));
+    let finding = |(at, path): (usize, PathBuf)| {
+        let first = if at == 0 { ", the first on PATH," } else { "" };
+        match is_nmem(&path) {
+            true => {
+                let what = format!("{}{first} is another copy of nmem", path.display());
+                DoctorFinding::note("hooks", what, "remove one of them, or update both")
+            }
+            false => {
+                let what = format!("{}{first} is a program of somebody else with this name", path.display());
+                let remedy = match at {
+                    0 => format!(
+                        "put {} first on PATH; hooks with a path are not affected",
+                        real.parent().unwrap_or(&real).display()
+                    ),
+                    _ => "it does not matter while nmem comes first on PATH".to_string(),
+                };
+                DoctorFinding::note("hooks", what, remedy)
+            }
+        }
+    };
+    Ok(others.map(finding).collect())
+}
+
+/// Returns the first `nmem` on `PATH` if it is a program of somebody else.
+pub fn foreign_first() -> Option<PathBuf> {
+    programs_on_path().into_iter().next().filter(|path| !is_nmem(path))
+}
+
+fn programs_on_path() -> Vec<PathBuf> {
+    let folders = environment::path_folders().into_iter().filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(FILE)).filter(|path| path.is_file()).collect()
+}
+
+/// Maximum time for a program to say its version.
+const VERSION: Duration = Duration::from_secs(5);
+
+/// Whether a program is nmem: this one, or one that says so.
+fn is_nmem(program: &Path) -> bool {
+    let real = files::canonical(program).ok();
+    if real.is_some() && real == std::env::current_exe().ok().and_then(|this| files::canonical(&this).ok()) {
+        return true;
+    }
+    let mut command = Command::new(program);
+    let started = command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let Ok(mut child) = started else { return false };
+    let until = Instant::now() + VERSION;
+    while matches!(child.try_wait(), Ok(None)) {
+        if Instant::now() > until {
+            let _ = child.kill();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let mut said = String::new();
+    let _ = child.stdout.take().map(|out| out.take(200).read_to_string(&mut said));
+    said.starts_with("nmem ") && said.trim_end().ends_with("(nmem-dev)")
 }
 
 /// Returns nmem's enabled plugins of Claude Code, by name and marketplace.
@@ -132,13 +193,6 @@ fn state(edit: &Edit, text: &str) -> State {
     let has = |event: &str| found.iter().any(|hook| hook.on.event == event);
     let missing = wanted.iter().map(|hook| hook.on.event).filter(|event| !has(event)).collect();
     State::Found { missing, gone: found.iter().find_map(|Hook { command, .. }| gone(command)) }
-}
-
-/// Returns other programs of the same name on `PATH`.
-fn other_programs(this: &Path) -> Vec<PathBuf> {
-    let real = files::canonical(this).unwrap_or_else(|_| this.to_path_buf());
-    let found = environment::path_folders().into_iter().map(|folder| folder.join(FILE)).filter(|path| path.is_file());
-    found.filter(|path| files::canonical(path).is_ok_and(|p| p != real)).collect()
 }
 
 /// Returns the program of a hook's command if it is missing. A bare name is searched on `PATH`, although the agent's

@@ -43,6 +43,8 @@ pub struct Extras {
     pub asks_for_notes: bool,
     /// nmem's MCP server.
     pub mcp: bool,
+    /// The status line.
+    pub status_line: bool,
     /// The hooks are already installed elsewhere.
     pub without_hooks: bool,
 }
@@ -100,6 +102,12 @@ impl AgentFiles {
                 Permission::Own(file) => edits.extend(own(file)),
                 Permission::ByHand(_) => {}
             }
+        }
+        if extras.status_line && !setup.status_line.is_empty() {
+            let file = if is_project { setup.project } else { setup.user };
+            let guard = if is_project || cfg!(windows) { String::new() } else { if_there(&program) };
+            let command = format!("{guard}{program} statusline");
+            edits.push((base.join(file), Edit::StatusLine { keys: setup.status_line, command }));
         }
         if extras.mcp {
             let file = |user: &str, project: &str| if is_project { project.to_string() } else { user.to_string() };

@@ -5,7 +5,7 @@ mod edit;
 mod examine;
 mod location;
 
-pub use examine::{examine, plugins};
+pub use examine::{examine, foreign_first, plugins};
 pub use location::{Extras, MCP_CLIENTS, McpClient, Scope, accounts, is_on_machine, unusual_folder};
 
 use crate::error::UserError;
@@ -112,8 +112,8 @@ pub fn install(plan: &InstallPlan) -> Result<()> {
 pub fn plan_uninstall(adapter: &dyn Adapter, setup: &Setup, scope: &Scope, others: &[&Setup]) -> Result<InstallPlan> {
     let is_project = matches!(scope, Scope::Project(_));
     let is_shared = others.iter().any(|other| other.instructions == setup.instructions);
-    let extras =
-        Extras { search: true, guidance: is_project && !is_shared, mcp: true, without_hooks: false, asks_for_notes: false };
+    let guidance = is_project && !is_shared;
+    let extras = Extras { search: true, guidance, mcp: true, status_line: true, without_hooks: false, asks_for_notes: false };
     plan_removals(AgentFiles::new(adapter, setup, scope, extras)?)
 }
 

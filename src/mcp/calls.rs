@@ -157,7 +157,7 @@ impl CallContext {
         if !scope.is_all() && !project_of(store, &found)?.is_some_and(|project| scope.projects.contains(&project)) {
             return Err(UserError::new(format!("{} belongs to another project", line(id, 80)), "all: true shows it").into());
         }
-        let text = lookup::text(store, found, Style::default())?;
+        let text = lookup::text(store, found, false, Style::default())?;
         Ok(ToolAnswer::text(&text, format!("`nmem show {}` prints all", line(id, 80))))
     }
 

@@ -115,6 +115,7 @@ const SETUP: Setup = Setup {
     permission: Permission::ByHand("This agent has no such setting that nmem knows."),
     mcp: McpServers::Json { user: "", project: "", key: "", form: McpForm::Plain },
     instructions: "AGENTS.md",
+    status_line: &[],
     afterwards: &["Restart the agent: it reads hooks when it starts."],
 };
 
@@ -143,6 +144,7 @@ pub const QWEN: OtherHost = OtherHost {
         arguments: " --platform qwen-code",
         mcp: McpServers::Json { user: "settings.json", project: ".qwen/settings.json", key: "mcpServers", form: McpForm::Plain },
         instructions: "QWEN.md",
+        status_line: &["ui", "statusLine"],
         ..SETUP
     }),
     tokens: "`nmem import`, from the session file",

@@ -294,6 +294,49 @@ pub fn remove_server(text: &str, key: &str) -> Result<String, NotEditable> {
     Ok(root.to_string())
 }
 
+/// Returns the value below keys of a JSON file.
+pub fn value_at(text: &str, keys: &[&str]) -> Option<Value> {
+    keys.iter().try_fold(lenient(text).ok()?, |value, key| value.get(key).cloned())
+}
+
+/// Sets the value below keys of a JSON file.
+pub fn set_value(text: &str, keys: &[&str], value: &Value) -> Result<String, NotEditable> {
+    let text = if text.trim().is_empty() { "{}\n" } else { text };
+    lenient(text)?;
+    let root = tree(text)?;
+    let mut object = root.object_value().ok_or_else(|| NotEditable("it is not a JSON object".into()))?;
+    let Some((last, outer)) = keys.split_last() else { return Ok(text.to_string()) };
+    for key in outer {
+        let shape = || NotEditable(format!("`{key}` has an unexpected shape"));
+        object = object.object_value_or_create(key).ok_or_else(shape)?;
+    }
+    match object.get(last) {
+        Some(known) => known.set_value(input(value)),
+        None => drop(object.append(last, input(value))),
+    }
+    Ok(root.to_string())
+}
+
+/// Removes the value below keys of a JSON file, and objects that hold nothing else.
+pub fn remove_value(text: &str, keys: &[&str]) -> Result<String, NotEditable> {
+    lenient(text)?;
+    let root = tree(text)?;
+    let mut found = Vec::new();
+    let mut object = root.object_value();
+    for key in keys {
+        let Some(property) = object.as_ref().and_then(|object| object.get(key)) else { return Ok(text.to_string()) };
+        let is_alone = object.as_ref().is_some_and(|object| object.properties().len() == 1);
+        object = property.object_value();
+        found.push((property, is_alone));
+    }
+    // The outermost property that holds nothing but the value.
+    let from = found.iter().rposition(|(_, is_alone)| !is_alone).unwrap_or(0);
+    if let Some((property, _)) = found.into_iter().nth(from) {
+        property.remove();
+    }
+    Ok(root.to_string())
+}
+
 /// Goose's list of servers in a YAML file. It writes the file again itself, without comments, so nmem's entry is known by
 /// its name.
 const EXTENSIONS: &str = "extensions:";
@@ -497,6 +540,8 @@ pub struct Setup {
     pub instructions: &'static str,
     /// Steps after the installation that only a person can do.
     pub afterwards: &'static [&'static str],
+    /// The keys of the command for the status line in the settings file, from the outermost; empty if there is none.
+    pub status_line: &'static [&'static str],
 }
 
 impl Setup {

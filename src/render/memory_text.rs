@@ -91,8 +91,8 @@ pub fn call_json(call: &Spend) -> Value {
         "input_tokens": call.input_tokens, "output_tokens": call.output_tokens, "estimated": call.estimated, "ms": call.took})
 }
 
-/// Returns a memory completely, with its sources and the call that it comes from.
-pub fn whole(memory: &MemoryRow, call: Option<&Spend>, style: Style) -> String {
+/// Returns a memory completely, with its sources and, if asked for, what it cost and the call that it comes from.
+pub fn whole(memory: &MemoryRow, call: Option<&Spend>, with_origin: bool, style: Style) -> String {
     let mut head =
         vec![format!("{} {}", time::day(memory.created_at), time::clock(memory.created_at)), memory.kind.name().to_string()];
     head.extend(memory.kind_type.as_ref().map(|kind_type| line(kind_type, 40)));
@@ -109,7 +109,7 @@ pub fn whole(memory: &MemoryRow, call: Option<&Spend>, style: Style) -> String {
     }
     let mut fields: Vec<(&String, &Value)> = memory.content.iter().filter(|(name, _)| *name != "facts").collect();
     fields.sort_by_key(|(name, _)| IN_ORDER.iter().position(|known| known == name).unwrap_or(IN_ORDER.len()));
-    for (name, value) in fields {
+    for (name, value) in fields.into_iter().filter(|(_, value)| !in_words(value).trim().is_empty()) {
         let name = line(&name.replace('_', " "), 40);
         match value.as_array().filter(|items| items.len() > 1 && items.iter().any(|item| in_words(item).len() > SHORT)) {
             Some(items) => {
@@ -145,6 +145,9 @@ pub fn whole(memory: &MemoryRow, call: Option<&Spend>, style: Style) -> String {
         Some(memory.sources.iter().map(|source| source.id()).collect::<Vec<_>>().join(" ")).filter(|list| !list.is_empty()),
     );
     let estimated = if memory.tokens_estimated { ", estimated" } else { "" };
+    if !with_origin {
+        return out;
+    }
     fact("discovery cost", memory.tokens.map(|tokens| format!("{tokens} tokens{estimated}")));
     let call = call.map(|call| {
         let about = if call.estimated { "about " } else { "" };

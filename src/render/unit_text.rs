@@ -74,7 +74,8 @@ pub fn text(unit: &UnitRow, names_agent: bool, style: Style) -> String {
     if !unit.files.is_empty() {
         out += &format!("    {}\n", files(&unit.files, FILES, style));
     }
-    for commit in &unit.commits {
+    // The title of a unit with one commit is often its subject.
+    for commit in unit.commits.iter().filter(|commit| commit.sha.is_some() || unit.title.as_ref() != Some(&commit.subject)) {
         let sha = commit.sha.as_deref().map(|sha| format!("{} ", line(sha, 12))).unwrap_or_default();
         out += &format!("    {sha}{}\n", line(&commit.subject, width));
     }
@@ -249,13 +250,9 @@ fn count(n: i64, what: &str) -> String {
 }
 
 /// One unit with the reasons of its boundary, for a person.
-pub fn whole(unit: &UnitRow, meaning: SignalMeaning, style: Style) -> String {
-    format!(
-        "{}{}    {}\n",
-        text(unit, true, style),
-        why(unit, meaning, style),
-        style.faint(&format!("session s{}", unit.session))
-    )
+pub fn whole(unit: &UnitRow, meaning: Option<SignalMeaning>, style: Style) -> String {
+    let why = meaning.map(|meaning| why(unit, meaning, style)).unwrap_or_default();
+    format!("{}{why}    {}\n", text(unit, true, style), style.faint(&format!("session s{}", unit.session)))
 }
 
 /// One unit as JSON, with the ids of its memories.

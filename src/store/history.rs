@@ -167,6 +167,12 @@ impl Store {
         Ok((found, all as usize))
     }
 
+    /// The sessions that began or ended on a branch, by agent and the agent's own id.
+    pub fn sessions_on_branch(&self, branch: &str) -> Result<Vec<(Platform, String)>> {
+        let sql = "SELECT platform, agent_session_id FROM sessions WHERE start_branch = ?1 OR end_branch = ?1";
+        Ok(self.conn.prepare(sql)?.query_map([branch], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?)
+    }
+
     /// Counts the sessions of a project.
     pub fn session_count(&self, project: i64) -> Result<i64> {
         Ok(self.conn.query_row("SELECT count(*) FROM sessions WHERE project_id = ?1", [project], |row| row.get(0))?)

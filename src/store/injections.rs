@@ -81,6 +81,12 @@ impl Store {
         })
     }
 
+    /// Counts the items that a session has received.
+    pub fn injected_count(&self, session: i64) -> Result<i64> {
+        let sql = "SELECT count(DISTINCT item) FROM injections WHERE session_id = ?1 AND item GLOB '[a-z][0-9]*'";
+        Ok(self.conn.prepare_cached(sql)?.query_row([session], |row| row.get(0))?)
+    }
+
     /// The injections of some sessions, newest first.
     pub fn injections_of(&self, sessions: &[i64]) -> Result<Vec<InjectionRow>> {
         let sql =

@@ -221,6 +221,13 @@ impl Store {
         self.memories(&sql, &[&project, &branch, &i64::try_from(limit).unwrap_or(i64::MAX)])
     }
 
+    /// Counts the open ends of a branch, and of a project without one.
+    pub fn open_end_count(&self, project: i64, branch: Option<&str>) -> Result<i64> {
+        let sql = "SELECT count(*) FROM memories m JOIN sessions s ON s.id = m.session_id WHERE m.project_id = ?1 AND m.kind = 'open'
+             AND m.superseded_by IS NULL AND m.content ->> '$.ended' IS NULL AND coalesce(coalesce(s.end_branch, s.start_branch) = ?2, 1)";
+        Ok(self.conn.prepare_cached(sql)?.query_row(params![project, branch], |row| row.get(0))?)
+    }
+
     /// Open ends that a unit may have ended: those of earlier units of its branch, newest first.
     pub fn open_ends_before(&self, story: &UnitStory, limit: usize) -> Result<Vec<MemoryRow>> {
         // Most projects have none, and the whole query takes longer to compile.

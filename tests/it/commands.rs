@@ -85,3 +85,76 @@ fn other_projects_are_searched_on_request_only() {
     assert!(how(&[]).is_empty());
     assert!(how(&["--all"]).contains("just lint"));
 }
+
+#[test]
+fn the_status_line_says_what_is_open_what_fails_and_what_was_received() {
+    let world = World::new();
+    let line = |id: &str| {
+        let input = serde_json::json!({"session_id": id, "workspace": {"current_dir": world.project()}, "model": {"id": "x"}});
+        let said = world.feed(&["statusline"], input.to_string().as_bytes());
+        assert!(said.code == Some(0) && said.stderr.is_empty(), "{}", said.text());
+        said.stdout
+    };
+    assert_eq!(line("first"), "", "nothing is known yet");
+    let mut session = Session::new(&world, "first");
+    session.ask("Let the importer skip empty lines. Never use tabs in src/import.rs.").edit("src/import.rs");
+    session.fails("cargo test -q", "Exit code 101\ntest result: FAILED. 1 failed");
+    assert_eq!(line("first"), "nmem: cargo test fails\n");
+    session.close("It skips empty lines. Not done yet: the exporter still writes tabs.").end();
+    let mut next = Session::again(&world, "second");
+    next.starts("startup");
+    next.ask("Go on with the importer").fails("cargo test", "Exit code 101\nerror: test failed");
+    next.bash("cargo test 2>&1 | tail -3", "ok. 3 passed");
+    let open = line("second");
+    assert!(open.starts_with("nmem: 1 open · ") && open.contains(" received") && !open.contains("fails"), "{open}");
+    assert_eq!(world.feed(&["statusline"], b"not json").code, Some(0));
+    assert_eq!(world.feed(&["statusline"], b"").stdout, "nmem: 1 open\n", "without a session, the project's");
+    world.nmem(&["off"]);
+    assert_eq!(line("second"), "nmem: off\n");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_long_answer_is_shown_in_pages_on_a_terminal_only() {
+    let mut world = World::new();
+    past(&world);
+    world.set("PAGER", "sed s/^/page:/");
+    let piped = world.nmem(&["log"]);
+    assert!(!piped.stdout.contains("page:"), "{}", piped.stdout);
+    let paged = world.on_terminal(&["log"]);
+    assert!(paged.lines().count() > 1 && paged.lines().all(|line| line.starts_with("page:")), "{paged}");
+    for none in ["", "cat", "no-such-pager"] {
+        world.set("PAGER", none);
+        assert_eq!(world.on_terminal(&["log"]), paged.replace("page:", ""), "{none}");
+    }
+}
+
+#[test]
+fn lists_can_be_narrowed_to_a_branch_and_notes_left_out() {
+    let mut world = World::new();
+    let project = world.project();
+    for (name, text) in [("main", "Let the importer skip empty lines"), ("next", "Let the exporter quote commas")] {
+        world.write("project/.git/HEAD", &format!("ref: refs/heads/{name}\n"));
+        world.write("project/.git/config", "");
+        let mut session = Session::new(&world, name);
+        session.ask(text).edit("src/io.rs").close("Done.").end();
+        drop(session);
+        world.minutes_later(90);
+    }
+    assert!(project.join(".git/HEAD").exists());
+    let titles = |args: &[&str]| world.nmem(args).stdout.lines().filter(|line| line.contains("Let the")).count();
+    assert_eq!(titles(&["units"]), 2);
+    for here in [["units", "--branch"], ["log", "--branch"]] {
+        let said = world.nmem(&here).stdout;
+        assert!(said.contains("exporter") && !said.contains("importer"), "{said}");
+    }
+    let said = world.nmem(&["units", "--branch=main"]).stdout;
+    assert!(said.contains("importer") && !said.contains("exporter"), "{said}");
+    let said = world.nmem(&["search", "--branch=main", "importer", "exporter", "lines", "commas"]).stdout;
+    assert!(said.contains("importer") && !said.contains("exporter"), "{said}");
+    assert_eq!(world.nmem(&["search", "--branch=none", "importer"]).stdout, "");
+    let limited = world.nmem(&["log", "-1"]);
+    assert!(limited.stderr.contains("1 of 2 sessions"), "{}", limited.stderr);
+    assert_eq!(world.nmem(&["log", "-1", "-q"]).stderr, "");
+    assert_eq!(world.nmem(&["how", "no-such-program", "-q"]).stderr, "", "as for pasted commands");
+}

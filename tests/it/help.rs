@@ -22,7 +22,7 @@ fn wrong_usage_exits_with_2_and_says_what_to_do() {
 
       tip: some similar subcommands exist: 'serve', 'search'
 
-    Usage: nmem <COMMAND>
+    Usage: nmem [OPTIONS] <COMMAND>
 
     For more information, try '--help'.
     [exit 2]

@@ -165,6 +165,10 @@ fn thirty_kinds_of_settings_come_back_byte_for_byte() {
                     let text = text.replace("OTHERS", others(agent));
                     let flags: &[&str] = if agent == "claude-code" { &["--allow-search"] } else { &[] };
                     there_and_back(agent, place, settings(agent, place), &text, flags);
+                    if agent == "claude-code" {
+                        there_and_back(agent, place, settings(agent, place), &text, &["--statusline"]);
+                        there_and_back("qwen-code", place, "home/.qwen/settings.json", &text, &["--statusline"]);
+                    }
                 }
             });
         }
@@ -250,6 +254,24 @@ fn an_mcp_server_of_that_name_that_is_not_ours_stays() {
     world.nmem(&["install", "cursor"]);
     world.nmem(&["uninstall", "cursor"]);
     assert_eq!(world.read("home/.cursor/mcp.json"), own);
+}
+
+#[test]
+fn a_status_line_is_added_on_wish_and_that_of_somebody_else_stays() {
+    let world = World::new();
+    world.nmem(&["install", "claude-code"]);
+    assert!(!world.read("home/.claude/settings.json").contains("statusline"), "only if it is asked for");
+    world.nmem(&["install", "claude-code", "--statusline"]);
+    let settings: serde_json::Value = serde_json::from_str(&world.read("home/.claude/settings.json")).unwrap();
+    let line = &settings["statusLine"];
+    assert!(line["type"] == "command" && line["command"].as_str().unwrap().ends_with("nmem statusline"), "{line}");
+    let own = r#"{"statusLine": {"type": "command", "command": "~/.claude/line.sh"}}"#;
+    world.write("home/.claude/settings.json", own);
+    let refused = world.nmem(&["install", "claude-code", "--statusline"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("it has a status line already"), "{}", refused.text());
+    world.nmem(&["install", "claude-code"]);
+    world.nmem(&["uninstall", "claude-code"]);
+    assert_eq!(world.read("home/.claude/settings.json"), own);
 }
 
 #[test]

@@ -41,7 +41,6 @@ fn a_solved_failure_with_its_commit_is_one_memory_that_leads_to_its_sources() {
       project: project
       in: u1 of s1
       from: p1
-      discovery cost: 56 tokens, estimated
     [exit 0]
     ");
     assert_snapshot!(world.nmem(&["search", "--kind", "memory"]).text(), @"

@@ -64,7 +64,7 @@ fn a_model_says_it_in_its_own_words_and_keeps_the_commit() {
         .sql("SELECT json_extract(content, '$.commit') FROM memories WHERE title LIKE 'Quote fields%' AND kind = 'observation'");
     turn(&world, "second");
     let received = world.sql("SELECT id FROM memories WHERE title = 'The exporter quotes commas'");
-    let shown = world.nmem(&["show", &format!("m{received}")]).text();
+    let shown = world.nmem(&["show", "--why", &format!("m{received}")]).text();
     let shown: Vec<&str> = shown.lines().filter(|line| !line.contains("uuid")).collect();
     insta::assert_snapshot!(shown.join("\n"), @"
     m2  2026-11-20 09:05, observation, bugfix, by test-model, from the agent's words

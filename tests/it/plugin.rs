@@ -71,11 +71,43 @@ fn the_program_is_found_on_path_and_in_the_usual_places() {
     }
 }
 
+/// A program of somebody else that is also called nmem.
+const FOREIGN: &str =
+    "#!/bin/sh\n[ \"$1\" = --version ] && echo 'nmem 3.1.0' && exit 0\n: >>\"$0.was-started\"\ncat >/dev/null\n";
+
+#[test]
+fn a_foreign_program_of_that_name_gets_no_event() {
+    let mut world = World::new();
+    install(&world, "foreign/nmem", Some(FOREIGN));
+    install(&world, "bin/nmem", None);
+    let root = world.folder.clone();
+    let folder = |name: &str| root.join(name).display().to_string();
+    let path = format!("{}:{}:/usr/bin:/bin", folder("foreign"), folder("bin"));
+    world.set("PATH", &path);
+    prompt(&world);
+    assert_eq!(world.sql("SELECT text FROM prompts"), "Fix it");
+    assert!(!world.folder.join("foreign/nmem.was-started").exists());
+    // It is remembered: its version is not asked for again.
+    assert_eq!(world.read("home/.cache/nmem/plugin-program").trim(), folder("bin/nmem"));
+    fs::remove_file(world.folder.join("bin/nmem")).unwrap();
+    install(&world, "home/.local/bin/nmem", None);
+    start(&world);
+    assert_eq!(world.read("home/.cache/nmem/plugin-program").trim(), folder("home/.local/bin/nmem"), "it moved");
+
+    let refused = world.nmem(&["install", "claude-code", "--scope", "project"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("is a program of somebody else"), "{}", refused.text());
+    let installed = world.nmem(&["install", "claude-code"]);
+    assert!(installed.code == Some(0) && installed.stderr.contains("the first nmem on PATH"), "{}", installed.text());
+    let doctor = world.nmem(&["doctor"]).stdout.replace('\n', " ");
+    assert!(doctor.contains("foreign/nmem, the first on PATH, is a program of somebody else"), "{doctor}");
+}
+
 #[test]
 fn npms_launcher_is_passed_by() {
     for inside in ["nmem/node_modules/@nmem", "@nmem"] {
         let mut world = World::new();
-        install(&world, "lib/node_modules/nmem/bin/nmem.js", Some("#!/bin/sh\nexit 7\n"));
+        let launcher = "#!/bin/sh\n[ \"$1\" = --version ] && echo 'nmem 0.1.0 (nmem-dev)' && exit 0\nexit 7\n";
+        install(&world, "lib/node_modules/nmem/bin/nmem.js", Some(launcher));
         install(&world, &format!("lib/node_modules/{inside}/linux-x64/bin/nmem"), None);
         fs::create_dir_all(world.folder.join("bin")).unwrap();
         std::os::unix::fs::symlink("../lib/node_modules/nmem/bin/nmem.js", world.folder.join("bin/nmem")).unwrap();

@@ -80,8 +80,6 @@ fn why_explains_in_words_and_a_report_can_be_sent() {
         prompt 1, tool uses: investigation 1 → execution 1 → investigation 1 → execution 1 → verification 1 → completion 1
         src/login/hash.rs (1 edit), src/login/password.rs (1 edit)
         1a2b3c4 login: hash passwords as NFC
-        begins at prompt 1: the session began
-        done: 1 commit
         session s1
 
       memories:

@@ -55,6 +55,7 @@ const SETUP: Setup = Setup {
     },
     mcp: McpServers::Json { user: ".claude.json", project: ".mcp.json", key: "mcpServers", form: McpForm::Stdio },
     instructions: "CLAUDE.md",
+    status_line: &["statusLine"],
     afterwards: &[],
 };
 

@@ -41,6 +41,7 @@ const SETUP: Setup = Setup {
     permission: Permission::Own(OwnFile { user: "rules/nmem.rules", project: "", text: RULES }),
     mcp: McpServers::Toml { user: "config.toml", project: ".codex/config.toml" },
     instructions: "AGENTS.md",
+    status_line: &[],
     afterwards: &[
         "Start Codex: it asks to review the new hooks. Choose \"Trust all\", or review them with /hooks. Until then it ignores them.",
     ],

@@ -40,6 +40,7 @@ pub(super) const fn setup(programs: &'static [&'static str], mcp: McpServers) ->
         ),
         mcp,
         instructions: "AGENTS.md",
+        status_line: &[],
         afterwards: &["Copilot CLI and VS Code share this file: both record now."],
     }
 }

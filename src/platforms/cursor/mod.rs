@@ -43,6 +43,7 @@ const SETUP: Setup = Setup {
     ),
     mcp: McpServers::Json { user: "mcp.json", project: ".cursor/mcp.json", key: "mcpServers", form: McpForm::Plain },
     instructions: "AGENTS.md",
+    status_line: &[],
     afterwards: &["Restart Cursor: it reads hooks when it starts."],
 };
 

@@ -36,6 +36,7 @@ const SETUP: Setup = Setup {
     permission: Permission::Own(OwnFile { user: "policies/nmem.toml", project: "", text: POLICY }),
     mcp: McpServers::Json { user: "settings.json", project: ".gemini/settings.json", key: "mcpServers", form: McpForm::Plain },
     instructions: "GEMINI.md",
+    status_line: &[],
     afterwards: &["Restart Gemini CLI: it reads hooks when it starts."],
 };
 

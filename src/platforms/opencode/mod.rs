@@ -72,6 +72,7 @@ const SETUP: Setup = Setup {
     ),
     mcp: McpServers::Json { user: "opencode.json", project: "opencode.json", key: "mcp", form: McpForm::List },
     instructions: "AGENTS.md",
+    status_line: &[],
     afterwards: &["Restart OpenCode: it loads plugins when it starts."],
 };
 

@@ -180,6 +180,24 @@ impl World {
         self.nmem(args)
     }
 
+    /// The screen after a command whose input and output are a terminal.
+    #[cfg(unix)]
+    pub fn on_terminal(&self, args: &[&str]) -> String {
+        use std::io::Read;
+        let (mut own, terminal) = pseudo_terminal();
+        let mut command = self.command(args);
+        let again = || terminal.try_clone().unwrap();
+        let mut child = command.stdin(again()).stdout(again()).stderr(again()).spawn().unwrap();
+        drop((command, terminal));
+        let (mut screen, mut bytes) = (Vec::new(), [0; 4096]);
+        // On Linux, the end of a terminal is an error.
+        while let Ok(read @ 1..) = own.read(&mut bytes) {
+            screen.extend_from_slice(&bytes[..read]);
+        }
+        child.wait().unwrap();
+        String::from_utf8_lossy(&screen).replace('\r', "")
+    }
+
     pub fn feed(&self, args: &[&str], stdin: &[u8]) -> Output {
         self.finish(self.start(args, stdin))
     }
