@@ -38,7 +38,12 @@ pub fn run(args: &ViewArguments) -> Result<()> {
     };
     let progress = output::Progress::begin();
     progress.say("writing the page");
-    let html = view::file(&Snapshot::whole(&store, &scope, environment::now())?)?;
+    let now = environment::now();
+    let mut snapshot = Snapshot::whole(&store, &scope, now)?;
+    if !args.all {
+        snapshot = snapshot.with_current_state(&store, &config, &folder, now);
+    }
+    let html = view::file(&snapshot)?;
     drop(progress);
     match &args.output {
         Some(to) if to == Path::new("-") => return output::print(&html),

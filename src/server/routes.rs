@@ -3,9 +3,11 @@
 use super::access::{Refusal, Requester};
 use super::state::{Events, ServerState};
 use crate::config::environment;
+use crate::evidence::evidence_of;
 use crate::lookup;
 use crate::model::StoredItem;
 use crate::rad::{self, ProtocolError, VERBS, Verb};
+use crate::render::evidence_text;
 use crate::store::{PERSON_WAIT, Store};
 use crate::view::snapshot::Detail;
 use crate::view::{self, Snapshot};
@@ -15,6 +17,7 @@ use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
+use std::path::{Component, Path};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
@@ -34,6 +37,8 @@ pub enum HttpRoute {
     View(Option<Vec<i64>>),
     /// One prompt or tool use.
     Item(String),
+    /// The work behind a line (`FILE:LINE`), a file or a commit.
+    Why(String),
     /// A change of a memory: its id, and `pin`, `edit` or `supersede`.
     Change(String, String),
     Forget,
@@ -64,6 +69,7 @@ impl HttpRoute {
                 ("GET", HttpRoute::View(first("sessions").map(rows)))
             }
             ["api", "item", id] => ("GET", HttpRoute::Item(id.to_string())),
+            ["api", "why"] => ("GET", HttpRoute::Why(first("subject").unwrap_or_default())),
             ["api", "memory", id, action @ ("pin" | "edit" | "supersede")] => {
                 ("POST", HttpRoute::Change(id.to_string(), action.to_string()))
             }
@@ -200,6 +206,7 @@ async fn answered(state: &Arc<ServerState>, request: Request<Incoming>) -> Resul
             read(&state.viewer, move || view(&own, sessions.as_deref(), packs)).await
         }
         HttpRoute::Item(id) => read(&state.readers, move || Ok(json_answer(&item(&own, &id)?))).await,
+        HttpRoute::Why(subject) => read(&state.readers, move || Ok(json_answer(&why(&own, &subject)?))).await,
         HttpRoute::Change(id, action) => {
             only_page()?;
             let fields = body(state, request).await?;
@@ -316,7 +323,11 @@ fn view(state: &ServerState, sessions: Option<&[i64]>, packs: bool) -> Result<Ht
     let (scope, now) = (state.served.scope(store.as_ref()), environment::now());
     let read = match (&store, sessions) {
         (Some(store), Some(sessions)) => Snapshot::of_sessions(store, &scope, sessions),
-        (Some(store), None) => Snapshot::whole(store, &scope, now),
+        (Some(store), None) if state.served.all => Snapshot::whole(store, &scope, now),
+        (Some(store), None) => {
+            let (config, folder) = (&state.served.config, &state.served.folder);
+            Snapshot::whole(store, &scope, now).map(|snapshot| snapshot.with_current_state(store, config, folder, now))
+        }
         (None, _) => Ok(Snapshot::empty(&scope, now)),
     };
     let snapshot = read.map_err(ProtocolError::from)?.json(Detail::BRIEF);
@@ -337,6 +348,19 @@ fn item(state: &ServerState, id: &str) -> Result<Value, ProtocolError> {
         StoredItem::ToolUse(tool) => Ok(lookup::tool_use(&store, *tool)?.json()),
         _ => Err(missing()),
     }
+}
+
+fn why(state: &ServerState, subject: &str) -> Result<Value, ProtocolError> {
+    let (store, served) = (reader(state)?, &state.served);
+    let found = view::with_records(&store, &served.config, &served.folder, |recorded| {
+        // Only files of the worktree.
+        match Path::new(subject).components().all(|part| matches!(part, Component::Normal(_))) {
+            true => evidence_of(recorded, &recorded.git.root, subject),
+            false => Ok(None),
+        }
+    })?;
+    let missing = || ProtocolError::not_found(format!("{subject:?} is neither a file nor a commit here"));
+    Ok(evidence_text::json(&found.flatten().ok_or_else(missing)?))
 }
 
 fn reader(state: &ServerState) -> Result<Store, ProtocolError> {

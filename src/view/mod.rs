@@ -15,7 +15,7 @@ use flate2::write::GzEncoder;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use snapshot::Detail;
-pub use snapshot::{PageScope, Snapshot};
+pub use snapshot::{PageScope, Snapshot, with_records};
 use std::io::Write;
 use std::sync::LazyLock;
 

@@ -5,10 +5,11 @@
 //! The newest rows are read up to a limit for each kind; `totals` states how many there are.
 
 use crate::config::Config;
+use crate::evidence::{Git, ProjectRecords, verify};
 use crate::model::{InjectionRow, MemoryRow, Millis, Platform, PromptRow, SearchScope, SessionRow, Source, ToolUseRow, UnitRow};
 use crate::rank::contradicted;
-use crate::recall;
-use crate::render::{details, memory_text, session_log, unit_text};
+use crate::recall::{self, CurrentTask};
+use crate::render::{details, evidence_text, memory_text, session_log, session_start, unit_text};
 use crate::runtime::{Projects, redactor};
 use crate::store::Store;
 use crate::text::is_unseen;
@@ -140,6 +141,18 @@ impl Snapshot {
         })
     }
 
+    /// Adds what holds now in a folder: the checks of its worktree, and what the next session there would receive.
+    pub fn with_current_state(mut self, store: &Store, config: &Config, folder: &Path, now: Millis) -> Snapshot {
+        // The page does without what cannot be read.
+        let checks = with_records(store, config, folder, verify).ok().flatten();
+        let next = next_context(store, config, folder, now).ok().flatten();
+        let state = json!({
+            "checks": checks.map(|verification| evidence_text::verification_json(&verification)), "next": next,
+        });
+        self.rest.insert("now".to_string(), state);
+        self
+    }
+
     /// Reads the data of some sessions (rows), without the data that belongs to no session. Sessions outside the scope
     /// are skipped.
     pub fn of_sessions(store: &Store, scope: &PageScope, sessions: &[i64]) -> Result<Snapshot> {
@@ -252,6 +265,31 @@ impl Snapshot {
         }
         quoted
     }
+}
+
+/// Asks a question about the work behind a folder's repository; `None` if it is in none, or nothing is recorded for it.
+pub fn with_records<T>(
+    store: &Store,
+    config: &Config,
+    folder: &Path,
+    question: impl FnOnce(&ProjectRecords) -> Result<T>,
+) -> Result<Option<T>> {
+    let Ok(git) = Git::open(folder) else { return Ok(None) };
+    let redactor = redactor(config)?;
+    let place = Projects { config, redactor: &redactor }.look_up(&folder.to_string_lossy(), Some(store));
+    let Some(scope) = place.scope() else { return Ok(None) };
+    question(&ProjectRecords { store, scope: &scope, redactor: &redactor, git: &git }).map(Some)
+}
+
+/// The text that the next session in a folder would receive.
+fn next_context(store: &Store, config: &Config, folder: &Path, now: Millis) -> Result<Option<String>> {
+    let redactor = redactor(config)?;
+    let place = Projects { config, redactor: &redactor }.look_up(&folder.to_string_lossy(), Some(store));
+    let Some(row) = place.row else { return Ok(None) };
+    let home = config.home.as_deref();
+    let task = CurrentTask { project: row.id, folder, home, request: None, files: &[], embedding: None, now };
+    let recalled = recall::for_new_session(store, &task, config.observations.value, now)?;
+    Ok(Some(session_start::for_agent(&recalled, config.context_bytes.value).text).filter(|text| !text.is_empty()))
 }
 
 /// The projects of a scope.

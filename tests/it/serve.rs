@@ -292,3 +292,28 @@ fn a_taken_port_is_said_and_the_token_is_private() {
     }
     assert!(world.nmem(&["serve", "--project", "/", "--no-open"]).text().contains("not a project"));
 }
+
+#[test]
+fn the_work_behind_a_line_is_told_to_those_who_may_read() {
+    let world = World::new();
+    let git = |args: &[&str]| world.program("git", args).output().is_ok_and(|done| done.status.success());
+    std::fs::remove_dir_all(world.project().join(".git")).unwrap();
+    if !git(&["init", "-q", "-b", "main"]) {
+        eprintln!("PASSED OVER: there is no git here");
+        return;
+    }
+    let text = "def greet():\n    return 'good morning, world'\n";
+    let mut session = Session::new(&world, "first");
+    session.ask("Greet in a friendlier way");
+    let path = world.project().join("app.py");
+    session.uses("Write", json!({"file_path": path, "content": text}), json!({"filePath": path, "type": "create"}));
+    world.write("project/app.py", text);
+    session.close("Done.").end();
+    let serving = Serving::start(&world, &[]);
+    let found = serving.get("/api/why?subject=app.py:2").json();
+    assert_eq!((&found["certainty"], &found["unit"]["id"]), (&json!("edit"), &json!("u1")), "{found}");
+    assert_eq!(serving.get("/api/why?subject=app.py").json()["units"][0]["unit"], "u1");
+    for none in ["no-such-file", "../app.py", "/etc/hosts:1", ""] {
+        assert_eq!(serving.get(&format!("/api/why?subject={none}")).status, 404, "{none}");
+    }
+}

@@ -175,3 +175,47 @@ fn a_hostile_store_stays_text() {
     );
     assert_eq!(browser.console(), Vec::<String>::new());
 }
+
+#[test]
+fn the_first_view_says_what_holds_now() {
+    let mut world = World::new();
+    let git = |args: &[&str]| {
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
+        world.program("git", &[&identity[..], args].concat()).output().is_ok_and(|done| done.status.success())
+    };
+    std::fs::remove_dir_all(world.project().join(".git")).unwrap();
+    if !git(&["init", "-q", "-b", "main"]) {
+        eprintln!("PASSED OVER: there is no git here");
+        return;
+    }
+    git(&["commit", "-q", "--allow-empty", "-m", "Begin"]);
+    two_days(&world);
+    let mut third = Session::new(&world, "third-session-of-two");
+    third.at += 1600 * MINUTE;
+    third.ask("Let `rotate` take hours").edit("src/token.rs");
+    third.fails("cargo test --quiet", "error: 1 test failed").fails("cargo test", "error: 1 test failed");
+    third.close("All tests pass.\n\nNot done yet: the docs still say seconds.").end();
+    world.now = third.at + MINUTE;
+    let Some(browser) = Browser::open(&world.folder) else { return };
+    world.nmem(&["view", "-o", "page.html"]);
+    browser.go(&format!("file://{}/page.html", world.project().display()));
+    browser.until("document.querySelector('#list .row')");
+    let shown = browser.text("#list");
+    let parts = [
+        "Claims that a check contradicts",
+        "claim contradicted",
+        "Checks",
+        "failed",
+        "Last work",
+        "Open ends",
+        "What you want here",
+        "What the next session gets",
+    ];
+    let mut rest = shown.as_str();
+    for part in parts {
+        rest = rest.split_once(part).unwrap_or_else(|| panic!("no {part:?} in order in:\n{shown}")).1;
+    }
+    assert!(shown.contains("The docs still say seconds") && shown.contains("not Redis"), "{shown}");
+    assert_eq!(browser.value("document.querySelector('#list .row code').innerText"), json!("cargo test"));
+    assert_eq!(browser.console(), Vec::<String>::new());
+}

@@ -1,15 +1,18 @@
 // The page itself: views, keys, addresses.
 
 const VIEWS = [
-  ["timeline", "Timeline", timeline, () => data.units.length], ["memories", "Memories", memories, () => data.memories.length],
+  ["now", "Now", current, () => null], ["timeline", "Timeline", timeline, () => data.units.length], ["memories", "Memories", memories, () => data.memories.length],
   ["received", "What agents received", received, () => data.injections.length], ["files", "Files", fileTable, () => index.files.size],
   ["failures", "Failures", failures, () => data.failures.length], ["cost", "Cost", cost, () => null],
 ];
+// Empty views have no tab.
+const isEmpty = ([name, , , size]) => size() === 0 || name === "cost" && !data.calls.length && !data.injections.length && !data.sessions.some(session => session.tokens);
+const views = () => VIEWS.filter(view => !isEmpty(view));
 
-const state = { view: "timeline", query: "", filter: {}, open: null, shown: 0, sort: "" };
+const state = { view: "now", query: "", filter: {}, open: null, shown: 0, sort: "" };
 
 function drawTabs() {
-  $("tabs").replaceChildren(...VIEWS.map(([name, title, , size], n) => h("button", {
+  $("tabs").replaceChildren(...views().map(([name, title, , size], n) => h("button", {
     type: "button", id: `tab-${name}`, "aria-current": !state.query && state.view === name ? "page" : null, title: `${title} (${n + 1})`,
     onclick: () => go(name),
   }, title, size() !== null && h("span", { class: "n" }, ` ${size()}`))));
@@ -84,6 +87,12 @@ function go(view) {
   scrollTo(0, 0);
 }
 
+// Shows the memories that pass a filter.
+function filtered(filter) {
+  state.filter = filter;
+  go("memories");
+}
+
 // Opens the details of an id and updates the address, so that Back and links work.
 function open_(id) {
   const to = id ? `#${encodeURIComponent(id)}` : " ";
@@ -125,7 +134,7 @@ function step(by) {
   if (next && state.open) open_(next.dataset.id);
 }
 
-const KEYS = [["/", "search"], ["1 to 6", "views"], ["j, k", "next and previous"], ["Enter", "open"], ["Escape", "close, or leave the search"], ["?", "this list"]];
+const KEYS = [["/", "search"], ["1 to 7", "views"], ["j, k", "next and previous"], ["Enter", "open"], ["Escape", "close, or leave the search"], ["?", "this list"]];
 const WORDS = [
   ["work unit", "a piece of a session with one goal"], ["phases", "what the tool calls of a unit did, wide as they lasted"],
   ["you, the agent, a tool", "whose words a memory consists of"], ["recorded by", "rules, a model, or a person"],
@@ -146,7 +155,7 @@ addEventListener("keydown", event => {
     if (field) event.target.blur();
   }
   if (field || event.ctrlKey || event.metaKey || event.altKey || $("dialog").open) return;
-  const view = VIEWS[Number(event.key) - 1];
+  const view = views()[Number(event.key) - 1];
   if (event.key === "/") { event.preventDefault(); $("search").focus(); $("search").select(); }
   else if (view) go(view[0]);
   else if (event.key === "j") step(1);

@@ -78,7 +78,31 @@ function reindex() {
     if (memory.superseded_by) index.replaced.set(memory.superseded_by, (index.replaced.get(memory.superseded_by) || []).concat(memory));
   }
   index.files = files();
+  index.ends = ends();
   index.hasProjects = new Set(data.sessions.map(session => session.project)).size > 1;
+}
+
+// The end of a path that no other known file has.
+function shortest(path) {
+  const parts = path.split(/[/\\]/);
+  for (let from = parts.length - 1; from > 0; from--) {
+    const end = parts.slice(from).join("/");
+    if ((index.ends.get(end) || 0) < 2) return end;
+  }
+  return path;
+}
+
+// How many files have each end of a path.
+function ends() {
+  const counts = new Map();
+  for (const path of index.files.keys()) {
+    const parts = path.split(/[/\\]/);
+    for (let from = parts.length - 1; from > 0; from--) {
+      const end = parts.slice(from).join("/");
+      counts.set(end, (counts.get(end) || 0) + 1);
+    }
+  }
+  return counts;
 }
 
 const number = id => Number(id.slice(1));

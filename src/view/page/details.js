@@ -20,10 +20,11 @@ function link(id, text) {
 const fact = (name, value) => (value === undefined || value === null || value === false || value === "" || value.length === 0 ? [] : [h("dt", null, name), h("dd", null, value)]);
 const fileLinks = paths => (paths || []).map((path, at) => [at ? ", " : "", h("a", { href: `#f:${encodeURIComponent(path)}` }, words(path))]);
 const closer = () => h("button", { type: "button", class: "close", title: "Close (Escape)", "aria-label": "Close", onclick: () => open_(null) }, "✕");
-const plain = value => (Array.isArray(value) ? h("ul", null, value.map(one => h("li", null, plain(one)))) : value && typeof value === "object" ? Object.entries(value).map(([name, one]) => h("div", null, `${name}: `, plain(one))) : words(String(value)));
+const plain = value => (Array.isArray(value) ? h("ul", null, value.map(one => h("li", null, plain(one)))) : value && typeof value === "object" ? Object.entries(value).map(([name, one]) => h("div", null, `${name}: `, plain(one))) : rich(String(value)));
 
 function details(id) {
   if (id.startsWith("f:")) return fileDetail(id.slice(2));
+  if (id.startsWith("why:")) return whyDetail(id.slice(4));
   if (index.memories.has(id)) return memoryDetail(index.memories.get(id));
   if (index.units.has(id)) return unitDetail(index.units.get(id));
   if (index.sessionIds.has(id)) return sessionDetail(index.sessionIds.get(id));
@@ -39,12 +40,12 @@ function memoryDetail(memory) {
   const used = received && h("span", null, `${count(received.times, "time")}, used ${received.used}: `, received.in.slice(0, 8).map((injection, at) => [at ? ", " : "", h("a", { href: `#${injection.id}` }, moment(injection.at))]));
   return [
     closer(),
-    h("p", { class: "faint small" }, h("span", { class: `badge ${memory.kind}` }, memory.kind), " ", memory.type && h("span", { class: "badge" }, words(memory.type)), ` ${memory.id} · ${moment(memory.created_at)}`, memory.pinned && " · 📌 pinned"),
-    h("h2", null, by ? h("del", null, words(memory.title)) : words(memory.title)),
+    h("p", { class: "faint small" }, h("span", { class: `badge ${memory.kind}` }, memory.kind), " ", memory.type && h("span", { class: "badge" }, words(memory.type)), ` ${memory.id} · ${moment(memory.created_at)}`, memory.pinned && " · pinned"),
+    h("h2", null, by ? h("del", null, rich(memory.title)) : rich(memory.title)),
     by && h("p", { class: "warn" }, "Superseded. What holds instead: ", link(by, index.memories.get(by)?.title || by)),
     memory.contradicted_by && h("p", { class: "warn" }, "A newer memory says the opposite: ", link(memory.contradicted_by, index.memories.get(memory.contradicted_by)?.title)),
-    memory.subtitle && h("p", { class: "text" }, words(memory.subtitle)),
-    memory.narrative && h("p", { class: "text" }, words(memory.narrative)),
+    memory.subtitle && h("p", { class: "text" }, rich(memory.subtitle)),
+    memory.narrative && h("p", { class: "text" }, rich(memory.narrative)),
     memory.facts && plain(memory.facts),
     h("dl", null, ordered.map(name => fact(NAMES[name] || name.replaceAll("_", " "), plain(memory[name])))),
     actions(memory),
@@ -105,7 +106,7 @@ function unitDetail(unit) {
   return [
     closer(),
     h("p", { class: "faint small" }, `work unit ${unit.id} · ${moment(unit.started_at)} · ${span(unit.active_ms)}`, session && [" · ", link(session.id)]),
-    h("h2", null, words(unit.title || unit.intent || "(nothing was said)")),
+    h("h2", null, rich(unit.title || unit.intent || "(nothing was said)")),
     phases(unit), h("div", { class: "legend" }, (unit.phases || []).map(phase => h("span", null, h("i", { class: `p-${phase.phase}` }), `${phase.phase} ${phase.tool_uses}`))),
     h("dl", null,
       fact("asked", unit.intent && unit.intent !== unit.title && words(unit.intent)),
@@ -161,7 +162,46 @@ function fileDetail(path) {
   return [
     closer(), h("h2", null, words(path)),
     h("p", { class: "faint small" }, `${count(file.edits, "edit")}, ${count(file.reads, "read")}, in ${count(file.units.length, "work unit")}`),
+    whyForm(path),
     listed("Decisions", file.decisions), listed("Traps", file.traps), listed("Other memories", file.others),
     file.units.length ? [h("h3", null, `Work units (${file.units.length})`), file.units.slice(0, 40).map(unit => unitRow(unit))] : null,
+  ];
+}
+
+// Asks which work is behind a line of a file; only a server knows the files.
+function whyForm(path) {
+  if (!live) return null;
+  const line = h("input", { id: "why-line", type: "number", min: 1, placeholder: "line", "aria-label": "line" });
+  const asked = event => { event.preventDefault(); open_(`why:${path}${line.value ? `:${line.value}` : ""}`); };
+  return h("form", { class: "actions", onsubmit: asked }, line, h("button", { type: "submit" }, "Why is it so?"));
+}
+
+function whyDetail(subject) {
+  const box = h("div", null, h("p", { class: "empty" }, live ? "…" : ["This page is a file; ", h("code", null, `nmem why ${subject}`), " knows."]));
+  if (live) ask(`/api/why?${new URLSearchParams({ subject })}`).then(found => box.replaceChildren(...nodes(evidence(found))), error => box.replaceChildren(h("p", { class: "empty" }, words(error.message))));
+  return [closer(), h("p", { class: "faint small" }, "why"), h("h2", null, h("code", null, words(subject))), box];
+}
+
+const CERTAIN = {
+  __proto__: null, edit: "A recorded edit wrote this text.", commit: "A recorded command made this commit.",
+  "same change": "It makes the same change as a recorded commit, which was amended, rebased or squashed.",
+  text: "Recorded edits wrote most of its lines; nobody saw who committed.", unknown: "Nothing recorded is behind it.",
+};
+
+function evidence(found) {
+  if (found.units) {
+    return h("table", null, h("tbody", null, found.units.map(part => h("tr", null,
+      h("td", { class: "n" }, count(part.lines, "line")), h("td", null, part.unit ? [link(part.unit), " ", rich(line(part.title || "", 100))] : "nothing recorded")))));
+  }
+  const memories = all => (all || []).map(memory => h("div", null, link(memory.id), " ", rich(memory.title)));
+  return [
+    h("p", null, CERTAIN[found.certainty] || found.certainty),
+    found.line?.text && h("pre", null, words(found.line.text)),
+    h("dl", null,
+      fact("work unit", found.unit && [link(found.unit.id || found.unit), " ", rich(found.unit.title || index.units.get(found.unit)?.title)]),
+      fact("commit", found.commit && h("code", null, words(String(found.commit.sha || found.commit).slice(0, 10)))),
+      fact("asked", found.prompt && words(found.prompt.text || String(found.prompt))),
+      fact("decided", memories(found.decisions)), fact("did not help", memories(found.tried)),
+      fact("checks", (found.checks || []).map(check => h("div", null, h("span", { class: check.passed ? "good" : "bad" }, check.passed ? "passed " : "failed "), h("code", null, words(check.command)))))),
   ];
 }

@@ -36,6 +36,8 @@ function clock(at) {
   return `${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
+// The time of today, or an earlier day.
+const recent = at => (day(at) === day(Date.now()) ? clock(at) : day(at));
 const moment = at => (at ? `${day(at)} ${clock(at)}` : "");
 
 function span(ms) {
@@ -64,9 +66,17 @@ function line(text, most = 200) {
   return first.length > most ? first.slice(0, most - 1) + "…" : first;
 }
 
+// Somebody else's words, with `code` in a typeface of its own.
+function rich(text) {
+  const parts = String(text || "").split("`");
+  // A single mark is one of the text.
+  if (parts.length < 3 || parts.length % 2 === 0) return words(text || "");
+  return h("bdi", null, parts.map((part, at) => (at % 2 && part ? h("code", null, part) : part)));
+}
+
 // The text with the searched words marked.
 function marked(text, terms) {
-  if (!terms || !terms.length || !text) return words(text || "");
+  if (!terms || !terms.length || !text) return rich(text);
   const lower = text.toLowerCase(), parts = [];
   let at = 0;
   // Lower case may have another length; then nothing is marked.

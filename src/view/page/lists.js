@@ -29,20 +29,46 @@ function entry(id, top, under, extra) {
     h("span", { class: "top" }, top), under && h("span", { class: "under" }, under), extra);
 }
 
-const outcomes = { __proto__: null, done: "good", answered: "good", failing: "bad", struggling: "bad", abandoned: "warn" };
+const outcomes = { __proto__: null, done: "good", answered: "faint", failing: "bad", struggling: "bad", abandoned: "warn" };
+// The rules write this of an agent's claim that the last check contradicts.
+const isContradicted = unit => JSON.stringify(unit.summary?.notes || "").includes("reported passing checks, but");
 
 function unitRow(unit, terms) {
-  const hot = (unit.files || []).filter(file => file.edits).slice(0, 3).map(file => base(file.path)).join(", ");
-  const commits = (unit.commits || []).length;
-  const facts = [
-    `${span(unit.active_ms)}`, unit.failures ? count(unit.failures, "failure") : "", commits ? count(commits, "commit") : "", hot,
-  ].filter(Boolean).join(" · ");
-  const outcome = unit.state === "open" ? "open" : unit.outcome;
+  const hot = (unit.files || []).filter(file => file.edits).slice(0, 2).map(file => shortest(file.path)).join(", ");
+  const facts = [unit.failures ? count(unit.failures, "failure") : "", span(unit.active_ms)].filter(Boolean).join(" · ");
+  const outcome = unit.state === "open" ? "open" : isContradicted(unit) ? "claim contradicted" : unit.outcome;
+  const colour = isContradicted(unit) ? "bad" : outcomes[unit.outcome] || "faint";
   return entry(unit.id, [
-    h("span", { class: "clock" }, terms ? moment(unit.started_at) : clock(unit.started_at)),
+    h("span", { class: "clock" }, terms ? recent(unit.started_at) : clock(unit.started_at)),
     h("span", { class: "title" }, marked(line(unit.title || unit.intent || "(nothing was said)"), terms)),
-    outcome && outcome !== "unknown" && h("span", { class: `small ${outcomes[outcome] || "faint"}` }, outcome),
-  ], [h("bdi", null, facts)], phases(unit));
+    h("span", { class: "facts" }, h("bdi", null, hot), hot && " · ", facts),
+    outcome && outcome !== "unknown" && h("span", { class: `small ${colour}` }, outcome),
+  ]);
+}
+
+// The first view: what holds now, and what the next session gets.
+function current() {
+  const state = data.now || {}, checks = state.checks?.checks || [], newest = data.units[0]?.started_at || 0;
+  const open = data.memories.filter(memory => memory.kind === "open" && !memory.superseded_by && !memory.ended);
+  const wishes = data.memories.filter(memory => memory.kind === "decision" && memory.provenance === "user" && !memory.superseded_by);
+  const claims = data.units.filter(unit => isContradicted(unit) && newest - unit.started_at < 14 * 86400000);
+  const part = (title, rows, none) => (rows.length ? [h("h2", null, title), rows] : none ? [h("h2", null, title), h("p", { class: "empty" }, none)] : null);
+  const limited = (rows, most, view) => rows.slice(0, most).concat(rows.length > most ? [h("button", { type: "button", class: "more", onclick: view }, `all ${rows.length}`)] : []);
+  const all = kind => () => filtered({ kind, state: "current" });
+  const checkRow = check => entry(check.id, [
+    h("span", { class: `small ${check.state === "passed" ? "good" : check.state === "failed" ? "bad" : "warn"}` }, check.state),
+    h("span", { class: "title" }, h("code", null, words(check.name))), h("span", { class: "clock" }, recent(check.at))]);
+  const tree = state.checks && [state.checks.branch && `branch ${state.checks.branch}`, state.checks.changed?.length ? `${count(state.checks.changed.length, "file")} not committed` : "nothing uncommitted"].filter(Boolean).join(", ");
+  return [
+    tree && h("p", { class: "faint small" }, words(tree)),
+    part("Claims that a check contradicts", claims.slice(0, 5).map(unit => unitRow(unit, []))),
+    part("Checks", checks.map(checkRow), state.checks ? "No test, build or linter ran twice here, or since the last change." : ""),
+    part("Last work", data.units.slice(0, 5).map(unit => unitRow(unit, []))),
+    part("Open ends", limited(open.map(memory => memoryRow(memory)), 6, all("open"))),
+    part("What you want here", limited(wishes.map(memory => memoryRow(memory)), 6, all("decision"))),
+    state.next ? [h("h2", null, "What the next session gets"), h("pre", null, words(state.next))] : null,
+    data.units.length || data.memories.length ? null : h("p", { class: "empty" }, "No work is recorded yet. It appears here as soon as an agent works in this project."),
+  ];
 }
 
 function sessionLine(session) {
@@ -76,7 +102,7 @@ function timeline() {
     $(`day-${on}`).scrollIntoView({ block: "start" });
     scrollBy(0, -90);
   };
-  return [days(data.units, go), data.units.length ? legend() : null, growing(rows, draw, "No work is recorded yet. It appears here as soon as an agent works in this project.")];
+  return [days(data.units, go), growing(rows, draw, "No work is recorded yet. It appears here as soon as an agent works in this project.")];
 }
 
 function memoryRow(memory, terms) {
@@ -85,11 +111,11 @@ function memoryRow(memory, terms) {
   const received = index.received.get(memory.id);
   const facts = [
     memory.made_by === "hand" || memory.by_hand ? "by hand" : SAID[memory.provenance], agent(memory.platform), index.hasProjects && memory.project,
-    received && `received ${count(received.times, "time")}, used ${received.used}`, filesOf(memory).slice(0, 2).map(base).join(", "),
+    received && `received ${count(received.times, "time")}, used ${received.used}`, filesOf(memory).slice(0, 2).map(shortest).join(", "),
   ].filter(Boolean).join(" · ");
   return entry(memory.id, [
     h("span", { class: `badge ${memory.kind}` }, memory.kind === "observation" || memory.kind === "entity" ? memory.type || memory.kind : memory.kind),
-    h("span", { class: "title" }, memory.pinned && h("span", { title: "pinned: every session start has it" }, "📌 "), memory.superseded_by ? h("del", null, title) : title),
+    h("span", { class: "title" }, memory.pinned && h("span", { class: "badge", title: "every session start has it" }, "pinned"), memory.pinned && " ", memory.superseded_by ? h("del", null, title) : title),
     h("span", { class: "clock" }, day(memory.created_at)),
   ], [facts,
     memory.superseded_by && h("span", null, " · now: ", words(by ? line(by.title) : memory.superseded_by)),
@@ -152,7 +178,7 @@ function received() {
     injectionRow(injection),
   ].filter(Boolean);
   return [
-    h("p", { class: "faint small" }, "What nmem gave to agents, and when. An item counts as used if the agent asked for it by its id, or later read or changed one of its files."),
+    h("p", { class: "faint small" }, "What nmem gave to agents, and when. An item counts as used if words of it that no prompt has turn up in what the agent then did or said."),
     growing(data.injections, drawn, "Agents have received nothing yet."),
   ];
 }
@@ -252,7 +278,8 @@ function results() {
   const head = answer ? (answer.match === "weak" ? `No good match; the closest: ${results}` : results) : isWhole || !found.length ? results : some;
   const [shown, all] = data.totals.memories || [0, 0];
   const rest = !live && shown < all && h("p", { class: "faint small" }, `This page has ${shown} of ${all} memories. `, h("code", null, "nmem search"), " finds the others.");
-  return [h("p", { class: "faint small", id: "count" }, head), growing(found, draw, live ? "Nothing is known about this." : "Nothing on this page has these words."), rest];
+  const why = /^\S+:\d+$|^[0-9a-f]{7,40}$/.test(state.query) && entry(`why:${state.query}`, h("span", { class: "title" }, "Why is ", h("code", null, words(state.query)), " so?"));
+  return [why, h("p", { class: "faint small", id: "count" }, head), growing(found, draw, live ? "Nothing is known about this." : "Nothing on this page has these words."), rest];
 }
 
 // The part of a text around the first searched word.
