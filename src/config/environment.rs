@@ -247,6 +247,7 @@ pub fn no_color() -> bool {
 
 /// The pager that the user names; an empty name means none.
 pub fn pager() -> Option<String> {
+    #[expect(clippy::disallowed_methods, reason = "here an empty variable says something")]
     ["NMEM_PAGER", "PAGER"].iter().find_map(|name| std::env::var(name).ok())
 }
 

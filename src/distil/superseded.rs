@@ -1,7 +1,7 @@
 //! Finds statements of the agent that a later turn of the same unit changed, rejected, refuted or restated.
 //!
 //! Over units, rules supersede nothing: a person does (`knowledge::corrections`), or a model within a unit
-//! (`extraction::to_drafts`). Memories that contradict each other are shown as such (`rank::contradiction`).
+//! (`extraction::to_drafts`). Memories that contradict each other are shown as such (`rank::contradicted`).
 
 use super::statements::{Words, has_word_of};
 use super::turns::{Speaker, TurnFacts, UnitStatement, names_in, overlap, quotes};

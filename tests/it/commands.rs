@@ -158,3 +158,83 @@ fn lists_can_be_narrowed_to_a_branch_and_notes_left_out() {
     assert_eq!(world.nmem(&["log", "-1", "-q"]).stderr, "");
     assert_eq!(world.nmem(&["how", "no-such-program", "-q"]).stderr, "", "as for pasted commands");
 }
+
+/// A terminal that shows its screen.
+struct Tmux<'a>(&'a World);
+
+impl Tmux<'_> {
+    /// Starts a command of nmem; `None`, said loudly, without tmux.
+    fn start<'a>(world: &'a World, command: &str) -> Option<Tmux<'a>> {
+        if !std::process::Command::new("tmux").arg("-V").output().is_ok_and(|said| said.status.success()) {
+            eprintln!("PASSED OVER: there is no tmux here (Debian: tmux), so the screen of search was not tried");
+            return None;
+        }
+        let tmux = Tmux(world);
+        tmux.run(&["new-session", "-d", "-x", "110", "-y", "24", &format!("{} {command}; sleep 60", env!("CARGO_BIN_EXE_nmem"))]);
+        Some(tmux)
+    }
+
+    fn run(&self, args: &[&str]) -> String {
+        let socket = self.0.folder.join("tmux");
+        let mut command = self.0.program("tmux", &[&["-S", socket.to_str().unwrap(), "-f", "/dev/null"], args].concat());
+        let done = command.env("TERM", "xterm").env("LANG", "C.UTF-8").output().unwrap();
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    }
+
+    fn press(&self, keys: &[&str]) {
+        self.run(&[&["send-keys"], keys].concat());
+    }
+
+    /// Waits until the screen has a text.
+    fn until(&self, text: &str) -> String {
+        for _ in 0..200 {
+            let screen = self.run(&["capture-pane", "-p"]);
+            if screen.contains(text) {
+                return screen;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!("no {text:?} on the screen:\n{}", self.run(&["capture-pane", "-p"]));
+    }
+}
+
+impl Drop for Tmux<'_> {
+    fn drop(&mut self) {
+        self.run(&["kill-server"]);
+    }
+}
+
+#[test]
+#[cfg(all(unix, feature = "tui"))]
+fn a_search_is_typed_narrowed_opened_and_left() {
+    let world = World::new();
+    past(&world);
+    let Some(tmux) = Tmux::start(&world, "search -i importer") else { return };
+    let first = tmux.until("Skip empty lines");
+    assert!(first.contains("everything, project: "), "{first}");
+    tmux.press(&["Tab", "Tab", "Tab"]);
+    tmux.until("prompts, project: ");
+    tmux.press(&["C-u"]);
+    tmux.press(&["-l", "zebra crossing"]);
+    tmux.until("prompts, project: nothing");
+    tmux.press(&["C-u"]);
+    tmux.press(&["-l", "empty lines"]);
+    tmux.until("> p2 ");
+    tmux.press(&["Down", "Enter"]);
+    let opened = tmux.until("esc back");
+    assert!(opened.contains("prompt 1 of s1") && opened.contains("Let the importer skip empty lines"), "{opened}");
+    tmux.press(&["C-y"]);
+    tmux.until("p1 was copied");
+    tmux.press(&["Escape"]);
+    tmux.until("esc quit");
+    tmux.press(&["Escape"]);
+    for _ in 0..100 {
+        if !tmux.run(&["capture-pane", "-p"]).contains("esc quit") {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert!(!tmux.run(&["capture-pane", "-p"]).contains("empty lines"), "the screen is as it was before");
+    let piped = world.nmem(&["search", "-i", "importer"]);
+    assert!(piped.code == Some(2) && piped.stderr.contains("-i needs a terminal"), "{}", piped.text());
+}
