@@ -2,7 +2,9 @@
 //! question is asked, in words of others, and what fits into so many bytes is scored, beside BM25 over passages.
 
 use super::Project;
+use super::deja;
 use super::fit::Fitted;
+use super::recorded::recorded;
 use super::score::{Fact, holds};
 use super::world::{World, binary, send};
 use nmem::distil::EmbeddingClient;
@@ -57,10 +59,10 @@ pub fn run(projects: &[Project], weights: &Fitted, options: &AskedOptions) -> Va
         options.model.map(|folder| EmbeddingModel::Local(LocalModel { name: "local".into(), folder: folder.to_path_buf() }));
     let questions = model.as_ref().map(|model| (model.name().to_string(), embedded_questions(projects, model)));
     let of = |project| Recorded::new(project, weights, options.keep, model.as_ref(), &questions);
-    let recorded: Vec<Recorded> = projects.iter().map(of).collect();
+    let all_recorded: Vec<Recorded> = projects.iter().map(of).collect();
     let mut out = Map::new();
     let by = |found: &dyn Fn(&Recorded, &Fact) -> Vec<String>| -> Vec<Answers> {
-        recorded.iter().map(|of| of.project.facts().map(|fact| (fact.id.clone(), found(of, fact))).collect()).collect()
+        all_recorded.iter().map(|of| of.project.facts().map(|fact| (fact.id.clone(), found(of, fact))).collect()).collect()
     };
     let asked = |model: bool| by(&|of, fact| of.asked(&fact.question, None, model).hits.iter().map(text).collect());
     let mut answers =
@@ -69,7 +71,17 @@ pub fn run(projects: &[Project], weights: &Fitted, options: &AskedOptions) -> Va
         let mut server = McpServer::new(of);
         of.project.facts().map(|fact| (fact.id.clone(), vec![server.search(&fact.question)])).collect()
     };
-    answers.push(("MCP memory_search", recorded.iter().map(mcp).collect()));
+    answers.push(("MCP memory_search", all_recorded.iter().map(mcp).collect()));
+    let deja = |of: &Recorded| -> Option<BTreeMap<String, Vec<String>>> {
+        let sessions = recorded(&of.project.sessions).unwrap();
+        let questions = of.project.facts().map(|fact| fact.question.as_str());
+        let found = deja::answers(&of.world, &sessions, questions)?;
+        Some(of.project.facts().zip(found).map(|(fact, text)| (fact.id.clone(), vec![text])).collect())
+    };
+    match all_recorded.iter().map(deja).collect::<Option<Vec<_>>>() {
+        Some(found) => answers.push(("deja-vu, MCP recall", found)),
+        None => println!("deja-vu was passed over: NMEM_BENCH_DEJA names no program"),
+    }
     if options.model.is_some() {
         answers.push(("nmem search, local model", asked(true)));
     }
@@ -85,7 +97,7 @@ pub fn run(projects: &[Project], weights: &Fitted, options: &AskedOptions) -> Va
             out.insert(format!("{name}, {bytes} bytes"), json!({"mean": mean, "worst": worst, "by_project": shares}));
         }
     }
-    let rows = graded(&recorded);
+    let rows = graded(&all_recorded);
     if let Some(to) = options.grades {
         fs::write(to, rows.iter().map(|row| format!("{row}\n")).collect::<String>()).unwrap();
     }

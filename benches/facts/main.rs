@@ -12,8 +12,13 @@
 
 mod asked;
 mod baselines;
+#[path = "../benefit/deja.rs"]
+mod deja;
 mod fit;
 mod projects;
+#[path = "../recall/recorded.rs"]
+#[expect(dead_code, reason = "the benches of recall and benefit use the rest")]
+mod recorded;
 #[expect(dead_code, reason = "the bench of models uses the rest")]
 mod score;
 mod stored;
@@ -37,6 +42,14 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     let data = std::env::var_os("NMEM_BENCH_DATA").map_or_else(|| PathBuf::from("../shared/bench"), PathBuf::from);
     let projects = Project::all(&data);
+    let path = |name: &str| args.iter().position(|arg| arg == name).and_then(|at| args.get(at + 1)).map(Path::new);
+    let options = asked::AskedOptions { keep: path("--keep"), grades: path("--grades"), model: path("--model") };
+    if args.iter().any(|arg| arg == "--asked") && projects.len() > 1 {
+        let databases = Databases::new(&projects, args.iter().position(|arg| arg == "--keep").and_then(|at| args.get(at + 1)));
+        let asked = asked::run(&projects, &fit::by_others(&projects, &databases.stories, None), &options);
+        println!("\n{}", json!({"bench": "facts", "measured": true, "asked": asked}));
+        return;
+    }
     let Some(Project { sessions, labels, .. }) = projects.first().filter(|project| project.name == PROJECTS[0].0) else {
         println!("there is no {}: nothing was measured", data.join(PROJECTS[0].2).display());
         println!("{}", json!({"bench": "facts", "measured": false}));
@@ -57,13 +70,7 @@ fn main() {
     println!("drawing the memories of a unit with {tools} tool uses takes {ms:.1} ms");
     row(&mut table, "nmem", score(labels, &databases.kept, &databases.named));
     let weights = fit::by_others(&projects, stories, None);
-    let path = |name: &str| args.iter().position(|arg| arg == name).and_then(|at| args.get(at + 1)).map(Path::new);
-    let options = asked::AskedOptions { keep: path("--keep"), grades: path("--grades"), model: path("--model") };
-    let asked = asked::run(&projects, &weights, &options);
-    if args.iter().any(|arg| arg == "--asked") {
-        println!("\n{}", json!({"bench": "facts", "measured": true, "asked": asked}));
-        return;
-    }
+    asked::run(&projects, &weights, &options);
     let by_others = Drawn::new(stories, &weights);
     let chosen = |id: &String| vec![Kept { text: fit::chosen(&stories[id], &weights[id]), ..Kept::default() }];
     let chosen = labels.keys().map(|id| (id.clone(), chosen(id))).collect();
