@@ -6,7 +6,7 @@
 use super::output;
 use super::project_argument::{ProjectArgument, ProjectEvidence, open};
 use crate::error::UserError;
-use crate::evidence::{branch_story, check_memories, evidence_of, handoff, verify, write_notes};
+use crate::evidence::{branch_story, check_memories, evidence_of, handoff, recorded_under, verify, write_notes};
 use crate::lookup;
 use crate::model::{Platform, StoredItem, UnitRow};
 use crate::render::clean::line;
@@ -35,11 +35,14 @@ pub struct WhyArguments {
 pub fn run(args: &WhyArguments) -> Result<bool> {
     let evidence = ProjectEvidence::open(&args.project)?;
     let found = evidence_of(&evidence.recorded(), &args.project.folder()?, &args.subject)?;
-    let neither = || {
+    let Some(found) = found else {
         let what = format!("{} is neither a file nor a commit here", line(&args.subject, 200));
-        UserError::new(what, "give FILE, FILE:LINE or a commit, such as HEAD")
+        let hint = match recorded_under(&evidence.recorded(), &args.subject)? {
+            Some(unit) => format!("work on it was recorded: `nmem show u{unit}`"),
+            None => "give FILE, FILE:LINE or a commit, such as HEAD".to_string(),
+        };
+        return Err(UserError::new(what, hint).into());
     };
-    let found = found.ok_or_else(neither)?;
     let text = if args.json { evidence_text::json(&found).to_string() } else { evidence_text::text(&found, output::style()) };
     output::entry(&text, args.json)?;
     Ok(found.is_known())

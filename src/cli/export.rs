@@ -26,7 +26,7 @@ use std::path::PathBuf;
     after_help = "Example: nmem export memory.jsonl\n         nmem export --project . | gzip > project.jsonl.gz\n\nOne row per line; memories are entities of the RAD protocol. The file is private to you. Hooks keep recording meanwhile."
 )]
 pub struct ExportArguments {
-    /// The file to write [default: stdout]
+    /// The file to write; - for stdout [default: stdout]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// Only the project of this folder [default: everything]
@@ -71,7 +71,7 @@ fn decisions(args: &ExportArguments, store: &Store, project: i64) -> Result<()> 
     if text.is_empty() {
         output::warn("no decision of a person is recorded for this project");
     }
-    match &args.file {
+    match args.file.as_ref().filter(|file| file.as_os_str() != "-") {
         None => output::print(text.trim_end()),
         Some(path) if path.exists() && !args.force => {
             Err(UserError::usage(format!("{} exists", path.display()), "name another file, or give --force").into())
@@ -102,7 +102,7 @@ pub fn export(args: &ExportArguments) -> Result<()> {
     };
     let progress = output::Progress::begin();
     let mut report = |rows: usize| progress.say(&format!("{rows} rows"));
-    let Some(path) = &args.file else {
+    let Some(path) = args.file.as_ref().filter(|file| file.as_os_str() != "-") else {
         archive::export(&store, of, environment::now(), &mut BufWriter::new(io::stdout().lock()), &mut report)?;
         return Ok(());
     };

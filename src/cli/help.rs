@@ -50,6 +50,20 @@ pub fn as_option(args: Vec<OsString>) -> Vec<OsString> {
     args.into_iter().skip(1).filter(|arg| arg != "--help").chain(["--help".into()]).collect()
 }
 
+/// Turns `--branch main` into `--branch=main`, for commands whose other words cannot be a branch: `u12` is a unit.
+pub fn with_branch(args: Vec<OsString>) -> Vec<OsString> {
+    let mut joined: Vec<OsString> = Vec::new();
+    for arg in args {
+        let text = arg.to_string_lossy();
+        let is_unit = text.strip_prefix('u').is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+        match joined.last_mut().filter(|last| *last == "--branch" && !text.starts_with('-') && !is_unit) {
+            Some(last) => last.push(format!("={text}")),
+            None => joined.push(arg),
+        }
+    }
+    joined
+}
+
 /// Turns `-5` into `--limit=5`, as in `git log -5`.
 pub fn with_counts(args: Vec<OsString>) -> Vec<OsString> {
     let count = |arg: &OsString| {

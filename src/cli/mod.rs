@@ -127,8 +127,8 @@ pub fn main(mut args: Vec<OsString>) -> ExitCode {
                 return code;
             }
         }
-        Some("search") => args = search::with_negations(args),
-        Some("log" | "units") => args = help::with_counts(args),
+        Some("search") => args = search::with_negations(help::with_counts(args)),
+        Some("log" | "units") => args = help::with_branch(help::with_counts(args)),
         // Without clap, which takes longer than the answer.
         Some("statusline") if args.len() == 1 => return finish(status::run_statusline(&Default::default()).map(|()| true)),
         Some("help") => args = help::as_option(args),

@@ -279,9 +279,7 @@ fn set_private(store: &mut Store, memory: &MemoryRow, private: bool) -> Result<(
 
 /// Runs `nmem pin` and `nmem unpin`.
 pub fn pin(args: &PinArguments, pinned: bool) -> Result<()> {
-    if pinned {
-        only_by_person()?;
-    }
+    only_by_person()?;
     let (_, config) = args.project.config()?;
     let mut store = writable(&config)?;
     let memory = memory(&store, &args.id)?;
@@ -466,7 +464,10 @@ pub fn review(args: &ReviewArguments) -> Result<()> {
         return due.iter().try_for_each(|memory| output::print(&memory_text::json(memory).to_string()));
     }
     if due.is_empty() {
-        return output::say("Nothing to review: every new decision and lesson is checked.");
+        let since = line(&args.since, 40);
+        return output::say(&format!(
+            "Nothing to review: no unchecked decision, lesson or open end is newer than {since} (--since)."
+        ));
     }
     if environment::is_run_by_agent() || !std::io::stdin().is_terminal() {
         let what = "a review needs a person at a terminal";

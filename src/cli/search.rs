@@ -498,6 +498,9 @@ mod screen {
                 KeyCode::Esc => return Ok(Some(Exit::Quit)),
                 KeyCode::Enter if self.open.is_none() => self.open = self.whole()?.map(|text| (text, 0)),
                 KeyCode::Tab if self.open.is_none() => (self.kind, self.is_stale) = ((self.kind + 1) % KINDS.len(), true),
+                KeyCode::BackTab if self.open.is_none() => {
+                    (self.kind, self.is_stale) = ((self.kind + KINDS.len() - 1) % KINDS.len(), true);
+                }
                 KeyCode::Backspace if self.open.is_none() => {
                     self.change(|query| query.truncate(query.char_indices().next_back().map_or(0, |(at, _)| at)))
                 }
@@ -566,6 +569,7 @@ mod screen {
                 _ if self.is_stale => "…".to_string(),
                 (_, 0) => "nothing".to_string(),
                 (Some(Grade::Weak), n) => format!("no strong match; the nearest {n}"),
+                (_, n) if n == HITS => format!("the best {n}"),
                 (_, n) => n.to_string(),
             };
             let under = Line::styled(format!("{kind}, {place}: {count}"), Modifier::DIM);

@@ -143,6 +143,7 @@ pub fn run_log(args: &LogArguments) -> Result<()> {
         found = sessions.len();
         sessions.truncate(limit);
     }
+    sessions.sort_by_key(|session| std::cmp::Reverse(session.started_at));
     // In a repository, the work that its sessions did in others is not its own.
     let only = place.scope().filter(|scope| args.session.is_none() && scope.projects.len() == 1).map(|scope| scope.projects[0]);
     let shown = sessions.len();

@@ -126,11 +126,21 @@ pub fn run(args: &UnitsArguments) -> Result<()> {
         _ if args.json || args.format == UnitsFormat::Json => {
             units.iter().try_for_each(|unit| output::print(&rendered::json(unit).to_string()))
         }
+        UnitsFormat::Md if units.is_empty() && args.since.is_none() => {
+            output::warn("no work in the last 7 days: give --since");
+            Ok(())
+        }
         UnitsFormat::Md => {
             let begun = since.or(units.last().map(|unit| unit.started_at)).unwrap_or(now);
             output::print(&rendered::report(&units, name, begun, now))
         }
-        _ if args.oneline => units.iter().try_for_each(|unit| output::entry(&rendered::one_line(unit, output::style()), false)),
+        _ if args.oneline => {
+            units.iter().try_for_each(|unit| output::print(&rendered::one_line(unit, output::style())))?;
+            if units.len() < found {
+                output::warn(&format!("{} of {found}; --limit 0 for all", units.len()));
+            }
+            Ok(())
+        }
         _ => listed(args, &units, found, name),
     }
 }

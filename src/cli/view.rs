@@ -5,7 +5,9 @@ use super::project_argument::{ProjectArgument, open};
 use crate::config::environment;
 use crate::error::{NO_PROJECT, UserError};
 use crate::files;
+use crate::model::LogLevel;
 use crate::render::clean::line;
+use crate::runtime::log_at;
 use crate::view::{self, PageScope, Snapshot};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -61,7 +63,8 @@ pub fn run(args: &ViewArguments) -> Result<()> {
             files::replace_private(&to, &html).with_context(|| format!("cannot write {}", to.display()))?;
             output::say(&format!("Wrote {}", to.display()))?;
             if let Err(error) = ::open::that_detached(&to) {
-                output::warn(&format!("no browser could be started ({error}); open the file yourself"));
+                log_at(LogLevel::Info, &format!("no browser could be started: {error}"));
+                output::warn("no browser could be started: open the file yourself");
             }
         }
     }

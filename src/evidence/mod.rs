@@ -18,6 +18,16 @@ use crate::store::Store;
 use anyhow::Result;
 use origin::{CommitIndex, last_checks, sorted, why_commit};
 
+/// The unit that last wrote a file, or made a commit, which this clone does not have.
+pub fn recorded_under(recorded: &ProjectRecords, subject: &str) -> Result<Option<i64>> {
+    let path = subject.rsplit_once(':').filter(|(_, line)| line.parse::<usize>().is_ok()).map_or(subject, |(path, _)| path);
+    let edit = recorded.store.edits_of_file(recorded.scope, path)?.pop().and_then(|edit| edit.unit);
+    let is_it = |sha: &String| subject.len() >= 7 && (sha.starts_with(subject) || subject.starts_with(sha.as_str()));
+    let commits = recorded.store.recorded_commits(recorded.scope)?;
+    let commit = commits.into_iter().find(|commit| commit.shas.iter().any(is_it)).and_then(|commit| commit.unit);
+    Ok(edit.or(commit))
+}
+
 /// Maximum commits of a branch to follow.
 const COMMITS: usize = 200;
 

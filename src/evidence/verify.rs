@@ -41,7 +41,7 @@ fn checks(runs: Vec<ToolUseRow>, changed_at: Millis) -> Vec<VerifiedCheck> {
     let mut open: Vec<(Vec<String>, ToolUseRow)> = Vec::new();
     for run in runs.into_iter().filter(has_run) {
         let names = check_names(run.content.as_deref().unwrap_or_default());
-        let passed = run.succeeded == Some(true);
+        let passed = has_passed(&run);
         // Of several checks on one line any may have failed.
         if names.len() > 1 && !passed {
             let is_settled = names.iter().all(|name| found.iter().any(|(_, check)| check.name == *name));
@@ -95,7 +95,7 @@ pub fn unproven_claim(store: &Store, session: i64, closing: &str) -> Result<Opti
     let newest = runs.iter().find_map(|run| Some((named(run)?, *run)));
     let reason = match newest {
         None => "no check ran in this session".to_string(),
-        Some((name, run)) if run.succeeded == Some(false) => {
+        Some((name, run)) if !has_passed(run) => {
             let code = exit_code(run).map(|code| format!(" (exit {code})")).unwrap_or_default();
             format!("the last `{name}` failed{code}")
         }
@@ -115,7 +115,7 @@ pub fn failing_check(store: &Store, session: i64) -> Result<Option<String>> {
     for run in store.last_edits_and_checks(session)?.iter().filter(|tool| tool.is_check() && has_run(tool)) {
         let mut names = check_names(run.content.as_deref().unwrap_or_default());
         names.retain(|name| !known.contains(name));
-        if run.succeeded == Some(false) && !names.is_empty() {
+        if !has_passed(run) && !names.is_empty() {
             return Ok(Some(names.join(" && ")));
         }
         known.extend(names);
@@ -123,9 +123,33 @@ pub fn failing_check(store: &Store, session: i64) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Returns true if a check ran: a program that is not there has checked nothing.
+/// Returns true if a check ran on the tree as it is: a program that is not there has checked nothing, and `git stash` puts
+/// changes aside.
 pub(super) fn has_run(run: &ToolUseRow) -> bool {
-    run.succeeded == Some(true) || !did_not_run(response(run)) && exit_code(run) != Some(127)
+    let is_stashed = run.content.as_deref().is_some_and(|line| line.contains("git stash"));
+    let is_there = run.succeeded == Some(true) || !did_not_run(response(run)) && exit_code(run) != Some(127);
+    is_there && !is_stashed
+}
+
+/// Texts by which tests, builds and linters say that they failed.
+const FAILURES: [&str; 9] = [
+    "FAILED",
+    "--- FAIL",
+    "FAIL\t",
+    "error[E",
+    "error: test failed",
+    "npm ERR!",
+    "Traceback (most recent call last)",
+    " panicked at ",
+    "error TS",
+];
+
+/// Returns true if a check passed. The exit code of `cargo test | tail` is that of `tail`: then its output counts, too.
+pub(super) fn has_passed(run: &ToolUseRow) -> bool {
+    let line = run.content.as_deref().unwrap_or_default();
+    let is_hidden = line.replace("||", "|").contains('|') || line.contains(';');
+    let says_so = || FAILURES.iter().any(|text| response(run).contains(text));
+    run.succeeded == Some(true) && !(is_hidden && says_so())
 }
 
 fn exit_code(run: &ToolUseRow) -> Option<i64> {
@@ -141,9 +165,23 @@ pub(super) fn check_names(line: &str) -> Vec<String> {
         words[0] = words[0].rsplit('/').next().unwrap_or(words[0]);
         (1..=words.len()).map(|n| words[..n].join(" ")).find(|name| is_check(name))
     };
-    let mut names: Vec<String> = programs(line).filter_map(shortest).collect();
+    let mut names: Vec<String> = programs(&without_folders(line)).filter_map(shortest).collect();
     names.dedup();
     names
+}
+
+/// A line whose programs are named without their folders: `/usr/local/go/bin/go build` is `go build`.
+fn without_folders(line: &str) -> String {
+    let bare = |part: &str| {
+        let trimmed = part.trim_start();
+        match trimmed.split_once(' ') {
+            Some((program, rest)) if program.starts_with('/') => {
+                format!("{} {rest}", program.rsplit('/').next().unwrap_or(program))
+            }
+            _ => trimmed.to_string(),
+        }
+    };
+    line.split("&&").map(|part| part.split(';').map(bare).collect::<Vec<_>>().join("; ")).collect::<Vec<_>>().join(" && ")
 }
 
 #[cfg(test)]
@@ -196,6 +234,17 @@ mod tests {
             states(vec![run(1, "pytest tests/one.py", true), run(2, "cargo test", true), run(3, "cargo test", true)], 2),
             ["cargo test passed"]
         );
+    }
+
+    #[test]
+    fn a_run_whose_exit_code_is_another_programs_or_of_another_tree_proves_little() {
+        let said = |line: &str, output: &str| ToolUseRow { outcome: Some(output.into()), ..run(5, line, true) };
+        let of = |run: ToolUseRow| checks(vec![run], 1).iter().map(|check| check.state.name()).collect::<Vec<_>>().join(" ");
+        assert_eq!(of(said("cargo test 2>&1 | tail -3", "test result: FAILED. 1 failed")), "failed");
+        assert_eq!(of(said("cargo test 2>&1 | tail -3", "test result: ok")), "passed");
+        assert_eq!(of(said("cargo test", "no FAILED here: it exits with 0")), "passed");
+        assert_eq!(of(said("git stash && go vet ./... | tail; git stash pop", "")), "");
+        assert_eq!(check_names("cd x && /usr/local/go/bin/go build ./cmd 2>&1"), ["go build"]);
     }
 
     #[test]

@@ -176,9 +176,12 @@ pub fn find(paths: &[PathBuf], agent: Option<Platform>, home: Option<&Path>, kno
     }
     for path in paths {
         if !path.exists() {
-            return Err(
-                UserError::new(format!("{} does not exist", path.display()), "give a session file or a folder of them").into()
-            );
+            let agent = path.to_str().and_then(Platform::from_name);
+            let hint = match agent {
+                Some(agent) => format!("for an agent: nmem import --agent {}", agent.name()),
+                None => "give a session file or a folder of them".to_string(),
+            };
+            return Err(UserError::new(format!("{} does not exist", path.display()), hint).into());
         }
         let path = files::canonical(path).unwrap_or_else(|_| path.clone());
         let is_given = path.is_file();

@@ -332,6 +332,8 @@ fn missed(run: &Run, store: &Store, ended: &Event, turn: Vec<Event>) -> Result<V
             _ => continue,
         }
         (event.session, event.transcript_length) = (session.to_string(), None);
+        // The line that states the folder may be before this turn.
+        event.cwd = event.cwd.or_else(|| ended.cwd.clone());
         new.push(run.redactor.clean(complete(run, event)));
     }
     let is_call = |event: &Clean<Event>| matches!(event.what, EventKind::ToolUsed(_));

@@ -149,6 +149,8 @@ pub fn command_forms(store: &Store, scope: &SearchScope, program: &str) -> Resul
         if succeeded && known.succeeded == 0 {
             (known.command, known.unit) = (call, command.unit);
         }
+        // Imported sessions are not stored in the order of time.
+        known.last_at = known.last_at.max(command.tool.received_at);
         known.succeeded += usize::from(succeeded);
         known.failed += usize::from(!succeeded);
         calls.push((command.tool, key));

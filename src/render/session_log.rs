@@ -24,7 +24,8 @@ pub fn for_person(sessions: &[SessionOverview], style: Style) -> String {
         let status = if overview.state == SessionStatus::Active { ", active" } else { "" };
         out += &format!("  {}{status}\n", style.faint(&length(overview)));
         for unit in &overview.units {
-            out += &format!("    {}\n", unit_text::one_line(&unit.unit, style));
+            let width = style.width.saturating_sub(4);
+            out += &format!("    {}\n", unit_text::one_line(&unit.unit, Style { width, ..style }));
         }
     }
     out

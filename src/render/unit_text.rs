@@ -85,8 +85,11 @@ pub fn text(unit: &UnitRow, names_agent: bool, style: Style) -> String {
 /// One unit in one line: `u3  done  38 min  Fix the login`, with the evidence of an unfinished one.
 pub fn one_line(unit: &UnitRow, style: Style) -> String {
     let outcome = unit.known_outcome().map_or_else(|| "unknown".to_string(), |outcome| outcome_word(outcome, style));
-    let name = block::for_person(unit, style.width.saturating_sub(30).clamp(40, 120));
-    format!("{}  {outcome}  {}  {name}{}", style.strong(&id(unit)), style.faint(&time::span(unit.active_ms)), unfinished(unit))
+    let span = time::span(unit.active_ms);
+    let evidence = unfinished(unit);
+    let taken = id(unit).len() + span.len() + evidence.chars().count() + 16;
+    let name = block::for_person(unit, style.width.saturating_sub(taken).clamp(20, 120));
+    format!("{}  {outcome}  {}  {name}{evidence}", style.strong(&id(unit)), style.faint(&span))
 }
 
 /// Returns the evidence for an unfinished unit: `; 3 failures, and the last check did not pass`.

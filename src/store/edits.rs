@@ -152,7 +152,7 @@ impl Store {
 
 /// SQL that is true for a tool use in the worktree `?2`.
 const IN_WORKTREE: &str =
-    "(SELECT coalesce(tool_uses.cwd, s.cwd) = ?2 OR substr(coalesce(tool_uses.cwd, s.cwd), 1, length(?2) + 1) = ?2 || '/'
+    "(SELECT coalesce(tool_uses.cwd, s.cwd) = ?2 OR coalesce(tool_uses.cwd, s.cwd) NOT LIKE '%/.claude/worktrees/%' AND substr(coalesce(tool_uses.cwd, s.cwd), 1, length(?2) + 1) = ?2 || '/'
    FROM sessions s WHERE s.id = tool_uses.session_id)";
 
 fn is_id(sha: &str) -> bool {

@@ -88,7 +88,7 @@ impl Store {
     /// and boundaries.
     pub fn last_units(&self, sessions: &[i64], project: Option<i64>, limit: usize) -> Result<Vec<UnitRow>> {
         let of = "(?3 IS NULL OR coalesce(u.project_id, s.project_id) = ?3)";
-        let sql = format!("{UNIT} WHERE u.session_id = ?1 AND {of} ORDER BY u.id DESC LIMIT ?2");
+        let sql = format!("{UNIT} WHERE u.session_id = ?1 AND {of} ORDER BY u.started_at DESC, u.id DESC LIMIT ?2");
         let mut statement = self.conn.prepare_cached(&sql)?;
         let mut found = Vec::new();
         for session in sessions {

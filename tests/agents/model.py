@@ -77,10 +77,12 @@ def call(step, tools, project):
     if kind == "run":
         if name := has("exec_command"):
             return name, {"cmd": what}
-        name = has("Bash", "bash", "run_shell_command", "shell", "run_commands")
-        return name, {"command": what, "description": "A step of the script"}
+        name = has("Bash", "bash", "run_shell_command", "shell", "run_commands", "run_terminal_command", "Execute")
+        return name, {"command": what, "description": "A step of the script", "summary": "A step", "riskLevel": "low", "riskLevelReason": "a test"}
     old, new = what
     if name := has("Edit", "editor"):
+        return name, {"file_path": path, "old_string": old, "new_string": new}
+    if name := has("search_replace"):
         return name, {"file_path": path, "old_string": old, "new_string": new}
     if name := has("replace"):
         return name, {"file_path": path, "old_string": old, "new_string": new, "instruction": "Edit a line"}
@@ -91,7 +93,7 @@ def call(step, tools, project):
     return "apply_patch", PATCH if old == OLD else BAD_PATCH
 
 
-SAME = [("file_path", "filePath", "path"), ("old_string", "oldString", "old_str", "old_text"), ("new_string", "newString", "new_str", "new_text")]
+SAME = [("file_path", "filePath", "path", "target_file"), ("old_string", "oldString", "old_str", "old_text"), ("new_string", "newString", "new_str", "new_text")]
 
 
 def fitted(used, schemas):

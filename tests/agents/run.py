@@ -39,9 +39,14 @@ VERSIONS = {
     "pi": ("@earendil-works/pi-coding-agent", "0.74.2", "pi"),
     "kimi-code": ("@moonshot-ai/kimi-code", "2.1.0", "kimi"),
     "cline": ("cline", "3.0.65", "cline"),
+    "kilo": ("@kilocode/cli-linux-x64", "7.7.9", "kilo"),
+    "grok-build": ("@xai-official/grok", "1.0.41", "grok"),
+    "droid": ("droid", "0.215.0", "droid"),
 }
-# What an agent does not tell its hooks, so that only an import finds it. Cline takes context with a call's result only.
-LACKS = {"cline": {"tokens", "the prompt, once", "what an import finds", "the context in the next session's request"}}
+# What an agent does not tell its hooks, so that only an import finds it, or nothing.
+LACKS = {"cline": {"tokens", "the prompt, once", "what an import finds", "the context in the next session's request"}, "grok-build": {"tokens"}, "droid": {"tokens"}}
+# It takes context with a call's result only: its second session makes one.
+WITH_CALLS = {"grok-build"}
 FIRST = "Make the greeting friendlier. Always use f-strings, never concatenate strings."
 SECOND = "How do we format strings here?"
 THIRD = "Add a farewell like the greeting."
@@ -72,6 +77,9 @@ class Agent:
             "copilot-cli": {"COPILOT_PROVIDER_BASE_URL": f"{url}/v1", "COPILOT_PROVIDER_TYPE": "openai", "COPILOT_PROVIDER_API_KEY": "dummy", "COPILOT_PROVIDER_WIRE_API": "completions", "COPILOT_MODEL": "claude-sonnet-4.5", "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false"},
             "opencode": {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "npm_config_fetch_retries": "0"},
             "qwen-code": {"OPENAI_API_KEY": "dummy", "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "scripted"},
+            "kilo": {"KILO_DISABLE_AUTOUPDATE": "1", "KILO_DISABLE_MODELS_FETCH": "1", "npm_config_fetch_retries": "0"},
+            "grok-build": {"LOOP_API_KEY": "dummy", "XAI_API_KEY": "dummy"},
+            "droid": {"FACTORY_API_KEY": "fk-dummy", "FACTORY_API_BASE_URL": url},
         }.get(self.name, {})
         return {**base, **own}
 
@@ -82,10 +90,10 @@ class Agent:
             write(".codex/config.toml", f'model = "gpt-5.5"\nmodel_provider = "loop"\n[model_providers.loop]\nname = "Loop"\nbase_url = "http://127.0.0.1:{port}/v1"\nenv_key = "LOOP_API_KEY"\nwire_api = "responses"\n')
         if self.name == "gemini":
             write(".gemini/settings.json", json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False}, "privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False}, "model": {"name": "gemini-2.5-pro"}}))
-        if self.name == "opencode":
+        if self.name in ("opencode", "kilo"):
             model_ = {"name": "Scripted", "tool_call": True, "limit": {"context": 200000, "output": 8000}}
             provider = {"npm": "@ai-sdk/openai-compatible", "name": "Loop", "options": {"baseURL": f"http://127.0.0.1:{port}/v1", "apiKey": "x"}, "models": {"scripted": model_}}
-            write(".config/opencode/opencode.json", json.dumps({"model": "loop/scripted", "small_model": "loop/scripted", "autoupdate": False, "share": "disabled", "provider": {"loop": provider}}))
+            write(f".config/{self.name}/{self.name}.json", json.dumps({"model": "loop/scripted", "small_model": "loop/scripted", "autoupdate": False, "share": "disabled", "provider": {"loop": provider}}))
 
         if self.name == "qwen-code" and not (self.home / ".qwen/settings.json").exists():
             write(".qwen/settings.json", json.dumps({"security": {"auth": {"selectedType": "openai"}}, "privacy": {"usageStatisticsEnabled": False}}))
@@ -93,6 +101,15 @@ class Agent:
             model_ = {"id": "scripted", "name": "Scripted", "contextWindow": 200000, "maxTokens": 8000}
             provider = {"baseUrl": f"http://127.0.0.1:{port}/v1", "api": "openai-completions", "apiKey": "dummy", "models": [model_]}
             write(".pi/agent/models.json", json.dumps({"providers": {"loop": provider}}))
+        if self.name == "grok-build":
+            own = self.home / ".grok/config.toml"
+            if not own.exists() or "loop" not in own.read_text():
+                write(".grok/config.toml", f'[models]\ndefault = "loop"\n[model.loop]\nmodel = "scripted"\nbase_url = "http://127.0.0.1:{port}/v1"\nname = "Loop"\nenv_key = "LOOP_API_KEY"\ncontext_window = 200000\n' + (own.read_text() if own.exists() else ""))
+        if self.name == "droid":
+            own = self.home / ".factory/settings.json"
+            known = json.loads(own.read_text()) if own.exists() else {}
+            model_ = {"model": "scripted", "displayName": "Scripted", "id": "custom:Scripted-0", "index": 0, "baseUrl": f"http://127.0.0.1:{port}/v1", "apiKey": "dummy", "provider": "generic-chat-completion-api", "maxOutputTokens": 8000}
+            write(".factory/settings.json", json.dumps({**known, "customModels": [model_]}))
         if self.name == "kimi-code":
             own = self.home / ".kimi-code/config.toml"
             text = own.read_text() if own.exists() else ""
@@ -115,6 +132,9 @@ class Agent:
             "pi": ["pi", "--provider", "loop", "--model", "scripted", "-p", prompt],
             "kimi-code": ["kimi", "-p", prompt],
             "cline": ["cline", "--auto-approve", "true", prompt],
+            "kilo": ["kilo", "run", "--auto", "--title", "loop", prompt],
+            "grok-build": ["grok", "-p", prompt, "--always-approve"],
+            "droid": ["droid", "exec", "--skip-permissions-unsafe", "-m", "custom:Scripted-0", prompt],
         }[self.name]
 
     def ask(self, prompt, server):
@@ -153,6 +173,12 @@ def installed(name, package, version):
         script = folder / "node_modules/opencode-ai/postinstall.mjs"
         if script.is_file():
             subprocess.run(["node", str(script)], cwd=script.parent, check=False, stdout=subprocess.DEVNULL)
+    # Kilo's package for one platform has no launcher.
+    kilo = folder / "node_modules/@kilocode/cli-linux-x64/bin/kilo"
+    if kilo.is_file():
+        (folder / "node_modules/.bin").mkdir(exist_ok=True)
+        link = folder / "node_modules/.bin/kilo"
+        link.is_symlink() or link.symlink_to(kilo)
     return folder
 
 
@@ -212,7 +238,7 @@ def one(name, version, keep):
     by_hooks, by_import = counts(rows), counts(sqlite3.connect(imported).execute)
     check(f"what an import finds: {by_hooks} by hooks, {by_import} by import", by_hooks == by_import)
     check("the platform", rows("SELECT DISTINCT platform FROM sessions").fetchall() == [(name,)])
-    bodies = whole(agent.ask(SECOND, server))
+    bodies = whole(agent.ask(THIRD if name in WITH_CALLS else SECOND, server))
     check("the context in the next session's request", KNOWN in bodies)
     server.shutdown()
     print(f"{name} {agent.version}: {'ok' if not missing else 'missing: ' + ', '.join(missing)} ({len(snippets)} tool uses found, {folder})")

@@ -102,6 +102,11 @@ function open_(id) {
 }
 
 function show(id) {
+  // A view has an address, too.
+  if (VIEWS.some(([name]) => name === id)) {
+    history.replaceState(null, "", location.pathname + location.search);
+    return go(id);
+  }
   state.open = id;
   drawDetail();
   $("detail").scrollTo(0, 0);
@@ -126,7 +131,7 @@ $("search").addEventListener("input", () => {
 });
 
 function step(by) {
-  const rows = [...$("list").querySelectorAll(".row")];
+  const rows = [...$("list").querySelectorAll(".row, td a[data-id]")];
   const at = rows.findIndex(row => row === document.activeElement || row.dataset.id === state.open);
   const next = rows[Math.min(rows.length - 1, Math.max(0, at + by))];
   next?.focus();
@@ -178,7 +183,9 @@ async function begin() {
   const left = ["memories", "units", "sessions"].filter(kind => (data.totals[kind] || [0, 0])[0] < data.totals[kind][1]);
   if (live) listenWhileSeen();
   else status("", `as of ${moment(data.made_at)}${left.length ? `; the newest ${left.map(kind => `${data.totals[kind][0]} of ${data.totals[kind][1]} ${kind}`).join(", ")}` : ""}`);
-  state.open = addressed();
+  const first = addressed();
+  if (VIEWS.some(([name]) => name === first)) state.view = first;
+  else state.open = first;
   draw();
 }
 

@@ -40,7 +40,7 @@ function days(units, go) {
   });
   return h("figure", { class: "small" }, svg("svg", { class: "days", viewBox: "0 0 600 84", preserveAspectRatio: "none", role: "img", "aria-label": "Active time by day" },
     svg("line", { class: "f-axis", x1: 0, x2: 600, y1: 66.5, y2: 66.5 }), bars),
-    h("figcaption", { class: "legend" }, h("span", null, `${all[0]} to ${all[all.length - 1]}: active time of each day with work, at most ${span(most * 60000)}`)));
+    h("figcaption", { class: "legend" }, h("span", null, `${all[0]} to ${all[all.length - 1]}: active time by day, ${span(most * 60000)} on the longest`)));
 }
 
 // A bar of parts, each `[class, n]`, on a scale to `most`.
