@@ -72,6 +72,10 @@ pub struct BranchArgument {
 }
 
 impl BranchArgument {
+    pub fn is_set(&self) -> bool {
+        self.branch.is_some()
+    }
+
     /// Returns the sessions on the branch; `None` if all are wanted.
     ///
     /// # Errors

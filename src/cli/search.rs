@@ -255,6 +255,21 @@ impl PreparedSearch {
 }
 
 impl SearchArguments {
+    /// The filters that are set, by name.
+    fn filters(&self) -> Vec<&'static str> {
+        let set = [
+            ("--kind", !self.kind.is_empty()),
+            ("--type", self.kind_type.is_some()),
+            ("--concept", self.concept.is_some()),
+            ("--file", self.file.is_some()),
+            ("--platform", self.platform.is_some()),
+            ("--since", self.since.is_some()),
+            ("--until", self.until.is_some()),
+            ("--branch", self.branch.is_set()),
+        ];
+        set.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
+    }
+
     fn is_json(&self) -> bool {
         self.json || self.format == SearchFormat::Json
     }
@@ -288,7 +303,11 @@ pub fn run(args: &SearchArguments) -> Result<()> {
         let is_about_calls = filter.file.is_some() || args.kind.iter().any(|kind| kind.hit() == HitKind::Tool);
         let gone = if is_about_calls { search.store.tool_uses_gone_until(&filter.scope)? } else { None };
         let sought = if args.query.is_empty() { String::new() } else { format!(" for {}", Query::parse(&text).sought()) };
-        let help = if all_projects { "" } else { "; --all searches all projects" };
+        let help = match (args.filters().as_slice(), all_projects) {
+            ([], true) => String::new(),
+            ([], false) => "; --all searches all projects".to_string(),
+            (filters, _) => format!("; leave out {} to search more", filters.join(", ")),
+        };
         output::warn(&format!("nothing found{sought}{}{help}", results::not_kept(gone)));
     } else if !json && found.total > limit {
         let at_least = if found.is_open_ended { " or more" } else { "" };

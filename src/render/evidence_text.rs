@@ -458,7 +458,9 @@ pub fn claims(claims: &MemoryClaims, style: Style) -> String {
     let memories = count(claims.memories as i64, "memory", "memories");
     let all = count(claims.claims as i64, "claim", "claims");
     match claims.rotten.iter().map(|rotten| rotten.claims.len()).sum::<usize>() {
-        0 if claims.claims == 0 => "No memory here says something about the code that can be checked.".to_string(),
+        0 if claims.claims == 0 => {
+            "No memory here says something about the code that could be checked and was true when it was made.".to_string()
+        }
         0 => format!("{all} of {memories} about this project: all hold"),
         n => format!("{out}{n} of {all} in {} of {memories} no longer hold", claims.rotten.len()),
     }

@@ -306,7 +306,11 @@ fn check_names_memories_that_are_no_longer_true() {
     world.now = (BEGUN + 60) * 1000;
     world.nmem(&["remember", "The staging database is rebuilt every Monday"]);
     let none = world.nmem(&["check"]);
-    assert!(none.code == Some(0) && none.text().contains("No memory here says something about the code"), "{}", none.text());
+    assert!(
+        none.code == Some(0) && none.text().contains("No memory here says something about the code that could be checked"),
+        "{}",
+        none.text()
+    );
     for text in [
         "`parse_config()` in `src/config.py` reads it",
         "The limit is `TIMEOUT = 30` in `src/config.py`",
