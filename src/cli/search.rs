@@ -289,7 +289,7 @@ pub fn run(args: &SearchArguments) -> Result<()> {
     let limit = if args.limit == 0 { ALL } else { args.limit };
     let found = search.find(&text, &kinds(args), &search.filter, limit)?;
     if let Some(corrected) = found.corrected.as_ref().filter(|_| !json) {
-        output::warn(&format!("no results for {}; showing results for {corrected}", Query::parse(&text).sought()));
+        output::warn(&format!("no results for {}; showing words that begin with {corrected}", Query::parse(&text).sought()));
     }
     if found.grade == Some(Grade::Weak) && !json {
         output::say(output::style().faint(results::WEAK).as_str())?;

@@ -276,13 +276,9 @@ const CHOSEN: &str = "Chosen:";
 /// it names no file.
 pub(super) fn holds_everywhere(memory: &MemoryRow) -> bool {
     let author = memory.team.as_ref().map(|team| team.author);
-    match memory.by_hand || author == Some(Author::Hand) {
-        true => memory.files.is_empty(),
-        false => {
-            let is_users = author == Some(Author::User) || memory.provenance == Provenance::User;
-            is_users && files_named(&memory.title).is_empty() && lasts(memory)
-        }
-    }
+    let is_by_hand = memory.by_hand || author == Some(Author::Hand);
+    let is_users = author == Some(Author::User) || memory.provenance == Provenance::User;
+    is_by_hand && memory.files.is_empty() || is_users && files_named(&memory.title).is_empty() && lasts(memory)
 }
 
 /// Whether a decision says that it outlasts its task.

@@ -118,7 +118,8 @@ fn the_output_at_the_top_is_real() {
             .join(" ")
     };
     let mut lines = block.lines().map(undated);
-    for line in shown.lines() {
+    // Lines are left out where the page has a mark.
+    for line in shown.lines().filter(|line| *line != "…") {
         assert!(lines.any(|known| known == undated(line)), "{line:?} is not there, in this order:\n{block}");
     }
 }

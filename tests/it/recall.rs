@@ -282,6 +282,6 @@ fn a_word_that_stands_nowhere_is_read_as_the_nearest_one() {
         assert!(found.stdout.contains("2026-"), "{wrong}: {}", found.text());
     }
     let found = world.nmem(&["search", "exporrter"]).text();
-    assert!(found.contains("nmem: no results for exporrter; showing results for export"), "{found}");
+    assert!(found.contains("nmem: no results for exporrter; showing words that begin with export"), "{found}");
     assert!(world.nmem(&["search", "zzzzzz"]).text().contains("nothing found"));
 }
