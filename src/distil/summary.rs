@@ -1,6 +1,6 @@
 //! The summary and the title of a unit, and notes of earlier summaries that no longer hold.
 
-use super::commands::{Failure, acts, did_not_run, failures, program, programs};
+use super::commands::{Failure, acts, did_not_run, failures, program, programs, response};
 use super::findings::RuleMemory;
 use super::score::{Class, ScoredStatements};
 use super::statements::{
@@ -148,12 +148,26 @@ pub fn claims_checks(message: &str) -> bool {
     has_word_of(CLAIMS, &in_english(message).to_lowercase())
 }
 
-/// Checks of a unit that failed and have not passed since.
+/// Whether a commit was made, and the hooks of the repository before it printed something: they often run the checks, and
+/// without success there is no commit.
+fn commits_after_hooks(tool: &ToolUseRow) -> bool {
+    let is_made = tool.succeeded == Some(true) && tool.command_kind == Some(CommandKind::Commit);
+    let printed = || response(tool).lines().map(str::trim).take_while(|line| !(line.starts_with('[') && line.contains("] ")));
+    is_made && response(tool).contains("] ") && printed().filter(|line| !line.is_empty()).count() >= HOOK_LINES
+}
+
+/// Minimum lines before git's own from which hooks ran.
+const HOOK_LINES: usize = 3;
+
+/// Checks of a unit that failed and have not passed since, neither by themselves nor by the hooks of a commit.
 fn failing_checks<'a>(tools: &[&'a ToolUseRow]) -> Vec<Failure<'a>> {
     let is_check =
         |tool: &ToolUseRow| matches!(tool.command_kind, Some(CommandKind::Test | CommandKind::Build | CommandKind::Lint));
     let mut open = failures(tools);
+    let hooks_at = tools.iter().filter(|tool| commits_after_hooks(tool)).map(|tool| tool.seq).max().unwrap_or(0);
+    let is_settled = |failure: &Failure| failure.failed.last().is_some_and(|tool| tool.seq < hooks_at);
     open.retain(|failure| failure.passed.is_none() && is_check(failure.failed[0]) && !did_not_run(&failure.reason()));
+    open.retain(|failure| !is_settled(failure));
     open
 }
 

@@ -18,6 +18,23 @@ pub fn a_false_claim(world: &World) {
 }
 
 #[test]
+fn the_hooks_of_a_commit_are_a_check_too() {
+    for (output, is_false) in [
+        ("lint ok\ntypecheck ok\n1274 pass\n0 fail\n[main da5defc] Fix the clone\n 2 files changed", false),
+        ("[main da5defc] Fix the clone\n 2 files changed, 3 insertions(+)\n create mode 100644 a.ts", true),
+    ] {
+        let world = World::new();
+        let mut session = Session::new(&world, "clone-session");
+        session.ask("Fix the silent checkout failure in the clone").edit("src/clone.ts");
+        session.fails("bun run test", "Exit code 1\ntest clone ... FAILED\nerror: expected 1, found 2").edit("src/clone.ts");
+        session.bash("git add -A && git commit -m 'Fix the clone'", output);
+        session.close("Committed. All tests pass.").end();
+        let notes = world.sql("SELECT content FROM memories WHERE kind = 'summary'");
+        assert_eq!(notes.contains("the last run failed"), is_false, "{output}: {notes}");
+    }
+}
+
+#[test]
 fn the_log_shows_sessions_by_day_and_a_claim_that_the_last_test_run_contradicts() {
     let mut world = World::new();
     a_false_claim(&world);
