@@ -248,6 +248,9 @@ fn no_context(config: &Config, place: &FolderProject, now: Millis) -> Option<Str
 
 fn empty_message(place: &FolderProject) -> String {
     match place.name() {
+        Some(name) if place.row.is_some() => format!(
+            "A session on this branch would receive nothing yet. `nmem units` lists the work in {name}, `--query TEXT` ranks it for a task."
+        ),
         Some(name) => {
             format!("Nothing is remembered for {name} yet. Recording starts with the first session after `nmem install`.")
         }

@@ -320,7 +320,18 @@ fn install_one((adapter, setup): Agent, args: &InstallArguments, scope: &Scope) 
         without_hooks,
         asks_for_notes,
     };
-    let plan = installation::plan_install(adapter, setup, scope, extras)?;
+    // A status line of somebody else stays, and the hooks are installed all the same.
+    let planned = installation::plan_install(adapter, setup, scope, extras);
+    let (plan, is_taken) = match installation::plan_install(adapter, setup, scope, Extras { status_line: false, ..extras }) {
+        Ok(plan) if planned.is_err() => (plan, true),
+        _ => (planned?, false),
+    };
+    if is_taken {
+        output::warn(&format!(
+            "{} has a status line already, which stays: it can run `nmem statusline` with its input",
+            adapter.platform().title()
+        ));
+    }
     if plan.changes_nothing() {
         let (name, file) = (adapter.platform().name(), plan.changes[0].file.display());
         output::say(&format!("nmem is already installed for {name} ({file})"))?;

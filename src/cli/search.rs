@@ -459,6 +459,13 @@ mod screen {
         }
     }
 
+    /// A query whose last word may go on: `grad` is searched as `grad*`.
+    fn unfinished(query: &str) -> String {
+        let last = query.rsplit(' ').next().unwrap_or_default();
+        let may_go_on = last.chars().count() > 1 && last.chars().all(char::is_alphanumeric) && !query.contains('"');
+        if may_go_on { format!("{query}*") } else { query.to_string() }
+    }
+
     /// Opens the session of an item again, in this terminal.
     fn resume(id: &str) -> Result<()> {
         let this = std::env::current_exe().context("cannot determine the path of this binary")?;
@@ -491,7 +498,7 @@ mod screen {
             if self.all_projects {
                 filter.scope = SearchScope::default();
             }
-            self.found = self.search.find(&self.query, KINDS[self.kind].1, &filter, HITS)?;
+            self.found = self.search.find(&unfinished(&self.query), KINDS[self.kind].1, &filter, HITS)?;
             (self.selected, self.is_stale) = (0, false);
             Ok(())
         }

@@ -132,7 +132,8 @@ pub fn run_log(args: &LogArguments) -> Result<()> {
     }
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let on_branch = store.as_ref().map(|store| args.branch.sessions(store, &folder, &config)).transpose()?.flatten();
-    let most = if on_branch.is_some() { usize::MAX } else { limit };
+    // The newest by their start are shown, which need not be those that worked last.
+    let most = usize::MAX;
     let (mut sessions, mut found): (Vec<SessionRow>, usize) = match (&store, &args.session, place.scope()) {
         (Some(store), Some(id), _) => (vec![lookup::session_by_id(store, id)?], 1),
         (Some(store), None, Some(scope)) => store.sessions_since(&scope, since, most)?,
@@ -141,14 +142,14 @@ pub fn run_log(args: &LogArguments) -> Result<()> {
     if let Some(on_branch) = on_branch {
         sessions.retain(|session| on_branch.contains(&(session.platform, session.agent_session_id.clone())));
         found = sessions.len();
-        sessions.truncate(limit);
     }
     sessions.sort_by_key(|session| std::cmp::Reverse(session.started_at));
+    sessions.truncate(limit);
     // In a repository, the work that its sessions did in others is not its own.
     let only = place.scope().filter(|scope| args.session.is_none() && scope.projects.len() == 1).map(|scope| scope.projects[0]);
     let shown = sessions.len();
     let Some(store) = store.filter(|_| shown > 0) else {
-        return if args.json { Ok(()) } else { output::say("No sessions are recorded here for that time.") };
+        return if args.json { Ok(()) } else { output::say("No sessions are recorded here for that time or branch.") };
     };
     let style = output::style();
     if args.injections {

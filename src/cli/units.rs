@@ -221,7 +221,13 @@ fn listed(args: &UnitsArguments, units: &[UnitRow], found: usize, name: &str) ->
     if units.is_empty() {
         return output::say(&format!(
             "No work units are recorded for {name}{}.",
-            if args.since.is_some() { " in that time" } else { "" }
+            if args.branch.is_set() {
+                " on that branch"
+            } else if args.since.is_some() {
+                " in that time"
+            } else {
+                ""
+            }
         ));
     }
     let style = output::style();

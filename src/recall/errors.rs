@@ -150,7 +150,10 @@ pub fn command_forms(store: &Store, scope: &SearchScope, program: &str) -> Resul
             (known.command, known.unit) = (call, command.unit);
         }
         // Imported sessions are not stored in the order of time.
-        known.last_at = known.last_at.max(command.tool.received_at);
+        if command.tool.received_at > known.last_at {
+            known.last_at = command.tool.received_at;
+            known.unit = if succeeded || known.succeeded == 0 { command.unit } else { known.unit };
+        }
         known.succeeded += usize::from(succeeded);
         known.failed += usize::from(!succeeded);
         calls.push((command.tool, key));

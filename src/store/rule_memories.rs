@@ -68,6 +68,8 @@ impl Tx<'_> {
                 None if self.is_dismissed(home, key)? => {}
                 // A model has already distilled this part of the unit.
                 None if distilled_at.is_some_and(|at| draft.at <= at) => {}
+                // The same call works in every session: one lesson says so.
+                None if key.starts_with("works:") && self.is_known_lesson(home, &draft.title)? => {}
                 None => drop(self.insert_memory(draft, home, &Maker::Rules)?),
             }
         }
@@ -103,6 +105,11 @@ impl Tx<'_> {
         }
         self.forget_orphans(home)?;
         Ok(true)
+    }
+
+    fn is_known_lesson(&self, home: MemoryScope, title: &str) -> Result<bool> {
+        let sql = "SELECT 1 FROM memories WHERE project_id = ?1 AND kind = 'lesson' AND title = ?2 AND superseded_by IS NULL";
+        Ok(self.tx.prepare_cached(sql)?.exists(params![home.project, title])?)
     }
 
     fn set_notes(&self, summary: i64, notes: &str) -> Result<()> {

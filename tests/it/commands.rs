@@ -74,6 +74,19 @@ fn what_people_paste_keeps_its_options_and_an_answer_has_a_grade() {
 }
 
 #[test]
+fn a_command_that_works_is_one_lesson_in_all_sessions() {
+    let world = World::new();
+    for name in ["one", "two", "three"] {
+        let mut session = Session::new(&world, name);
+        session.ask("Run the tests, please").edit("src/import.rs");
+        session.fails("rtk bun run test", "Exit code 1\nerror: unknown command 'run'").bash("bun run test", "3 pass");
+        session.close("They pass.").end();
+    }
+    let lessons = world.sql("SELECT title FROM memories WHERE kind = 'lesson'");
+    assert_eq!(lessons.lines().collect::<Vec<_>>(), ["`bun run test` works, not `rtk bun run test`"]);
+}
+
+#[test]
 fn other_projects_are_searched_on_request_only() {
     let world = World::new();
     past(&world);

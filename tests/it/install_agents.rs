@@ -267,9 +267,9 @@ fn a_status_line_is_added_on_wish_and_that_of_somebody_else_stays() {
     assert!(line["type"] == "command" && line["command"].as_str().unwrap().ends_with("nmem statusline"), "{line}");
     let own = r#"{"statusLine": {"type": "command", "command": "~/.claude/line.sh"}}"#;
     world.write("home/.claude/settings.json", own);
-    let refused = world.nmem(&["install", "claude-code", "--statusline"]);
-    assert!(refused.code == Some(1) && refused.stderr.contains("it has a status line already"), "{}", refused.text());
-    world.nmem(&["install", "claude-code"]);
+    let kept = world.nmem(&["install", "claude-code", "--statusline"]);
+    assert!(kept.code == Some(0) && kept.stderr.contains("has a status line already, which stays"), "{}", kept.text());
+    assert!(world.read("home/.claude/settings.json").contains("line.sh") && kept.stdout.contains("nmem is installed"));
     world.nmem(&["uninstall", "claude-code"]);
     assert_eq!(world.read("home/.claude/settings.json"), own);
 }

@@ -47,7 +47,10 @@ fn the_log_shows_sessions_by_day_and_a_claim_that_the_last_test_run_contradicts(
     ");
     let json = world.nmem(&["log", "--json"]).json();
     assert_eq!(json["units"][0]["evidence"], "3 failures, and the last check did not pass");
-    assert_eq!(world.nmem(&["log", "--since", "30min"]).text(), "No sessions are recorded here for that time.\n[exit 0]");
+    assert_eq!(
+        world.nmem(&["log", "--since", "30min"]).text(),
+        "No sessions are recorded here for that time or branch.\n[exit 0]"
+    );
     assert!(world.nmem(&["log", "--session", "u1"]).text().contains("u1 is not a session"));
 }
 
