@@ -61,9 +61,11 @@ pub fn be_quiet() {
     QUIET.store(true, Relaxed);
 }
 
-/// Shows what is printed from now on in a pager, if stdout is a terminal.
+/// Shows what is printed from now on in a pager, if a person reads it: stdout is a terminal, and not an agent's, which would
+/// wait for the pager.
 pub fn page() {
     if io::stdout().is_terminal()
+        && !environment::is_run_by_agent()
         && let Ok(mut pager) = PAGER.lock()
     {
         *pager = Pager::Wanted;

@@ -136,6 +136,9 @@ fn a_long_answer_is_shown_in_pages_on_a_terminal_only() {
     assert!(!piped.stdout.contains("page:"), "{}", piped.stdout);
     let paged = world.on_terminal(&["log"]);
     assert!(paged.lines().count() > 1 && paged.lines().all(|line| line.starts_with("page:")), "{paged}");
+    world.set("CLAUDECODE", "1");
+    assert_eq!(world.on_terminal(&["log"]), paged.replace("page:", ""), "an agent's terminal");
+    world.set("CLAUDECODE", "");
     for none in ["", "cat", "no-such-pager"] {
         world.set("PAGER", none);
         assert_eq!(world.on_terminal(&["log"]), paged.replace("page:", ""), "{none}");
