@@ -48,7 +48,6 @@ impl Deja {
 
 /// The texts that sessions receive from deja-vu's hooks at the start and at the first prompt; `None` if the program is not
 /// there.
-#[allow(dead_code, reason = "the bench of facts asks only")]
 pub fn texts(world: &World, sessions: &[Recorded], of: &[usize]) -> Option<Vec<String>> {
     let deja = Deja::new(world)?;
     let text = |answer: String| {
@@ -76,7 +75,6 @@ pub fn texts(world: &World, sessions: &[Recorded], of: &[usize]) -> Option<Vec<S
 }
 
 /// The answers of deja-vu's MCP tool `recall` to questions about all sessions; `None` if the program is not there.
-#[allow(dead_code, reason = "the bench of benefit runs hooks only")]
 pub fn answers<'q>(world: &World, sessions: &[Recorded], questions: impl Iterator<Item = &'q str>) -> Option<Vec<String>> {
     let deja = Deja::new(world)?;
     sessions.iter().for_each(|session| deja.add(session));

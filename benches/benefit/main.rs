@@ -7,6 +7,7 @@
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
 
+#[expect(dead_code, reason = "the bench of facts asks its MCP tool")]
 mod deja;
 #[path = "../recall/recorded.rs"]
 mod recorded;

@@ -13,6 +13,7 @@
 mod asked;
 mod baselines;
 #[path = "../benefit/deja.rs"]
+#[expect(dead_code, reason = "the bench of benefit runs its hooks")]
 mod deja;
 mod fit;
 mod projects;

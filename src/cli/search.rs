@@ -32,7 +32,7 @@ pub struct SearchArguments {
     query: Vec<String>,
     /// Search while you type, on a terminal: open, copy, resume
     #[cfg(feature = "tui")]
-    #[arg(short, long, conflicts_with_all = ["json", "format"])]
+    #[arg(short, long, conflicts_with_all = ["json", "format", "kind", "limit"])]
     interactive: bool,
     /// Excluded word: `-word` on the command line
     #[arg(long = "not", value_name = "WORD", hide = true)]

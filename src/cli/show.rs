@@ -133,10 +133,9 @@ pub fn run_log(args: &LogArguments) -> Result<()> {
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let on_branch = store.as_ref().map(|store| args.branch.sessions(store, &folder, &config)).transpose()?.flatten();
     // The newest by their start are shown, which need not be those that worked last.
-    let most = usize::MAX;
     let (mut sessions, mut found): (Vec<SessionRow>, usize) = match (&store, &args.session, place.scope()) {
         (Some(store), Some(id), _) => (vec![lookup::session_by_id(store, id)?], 1),
-        (Some(store), None, Some(scope)) => store.sessions_since(&scope, since, most)?,
+        (Some(store), None, Some(scope)) => store.sessions_since(&scope, since, usize::MAX)?,
         _ => (Vec::new(), 0),
     };
     if let Some(on_branch) = on_branch {

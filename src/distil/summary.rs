@@ -151,7 +151,11 @@ pub fn claims_checks(message: &str) -> bool {
 /// Whether a commit was made, and the hooks of the repository before it printed something: they often run the checks, and
 /// without success there is no commit.
 fn commits_after_hooks(tool: &ToolUseRow) -> bool {
-    let is_made = tool.succeeded == Some(true) && tool.command_kind == Some(CommandKind::Commit);
+    let line = tool.content.as_deref().unwrap_or_default();
+    // Other programs of the line print, too.
+    let is_alone = programs(line).all(|program| program.starts_with("git add") || program.starts_with("git commit"));
+    let has_hooks = is_alone && !line.contains("--no-verify") && !response(tool).contains("FAILED");
+    let is_made = tool.succeeded == Some(true) && tool.command_kind == Some(CommandKind::Commit) && has_hooks;
     let printed = || response(tool).lines().map(str::trim).take_while(|line| !(line.starts_with('[') && line.contains("] ")));
     is_made && response(tool).contains("] ") && printed().filter(|line| !line.is_empty()).count() >= HOOK_LINES
 }

@@ -3,9 +3,10 @@
 //! knows the files of that time, or a recorded run of the command.
 
 use super::git_program::{Git, ProjectRecords};
+use crate::command_kind::classify;
 use crate::distil::commands::{called, did_not_run, programs, response};
 use crate::files;
-use crate::model::{Claim, ClaimState, MemoryClaims, MemoryKind, MemoryRow, Millis, Rotten, ToolUseRow};
+use crate::model::{Claim, ClaimState, CommandKind, MemoryClaims, MemoryKind, MemoryRow, Millis, Rotten, ToolUseRow};
 use crate::text::files_named;
 use anyhow::Result;
 use std::collections::{HashMap, HashSet};
@@ -134,7 +135,10 @@ impl Runs<'_> {
         let Some(program) = programs(line).next() else { return Ok(None) };
         if !self.of_programs.contains_key(&program) {
             let found = self.recorded.store.commands_with(self.recorded.scope, &program, RUNS)?;
-            self.of_programs.insert(program.clone(), found.into_iter().map(|command| command.tool).collect());
+            let mut runs: Vec<ToolUseRow> = found.into_iter().map(|command| command.tool).collect();
+            // Imported sessions are not stored in the order of time.
+            runs.sort_by_key(|run| std::cmp::Reverse(run.received_at));
+            self.of_programs.insert(program.clone(), runs);
         }
         let is_same = |run: &&ToolUseRow| run.content.as_deref().is_some_and(|content| called(content) == line);
         let mut runs = self.of_programs[&program].iter().filter(is_same);
@@ -278,13 +282,15 @@ fn name(quote: &str) -> Option<String> {
     (parts_are_names && is_telling && last.len() >= NAME).then(|| last.to_string())
 }
 
-/// Commands that a line says to pass or to fail: "`cargo test` passes", "`just lint` works, not `just check`".
+/// Commands that a line says to pass or to fail: "`cargo test` passes", "`just deploy` works, not `just ship`".
 fn commands(line: &str) -> Vec<Claim> {
     let parts: Vec<&str> = line.split('`').collect();
     let said = |at: usize| {
         let after = parts.get(at + 1).map(|after| after.trim_start()).unwrap_or_default();
         let begins = |words: &[&str]| words.iter().any(|word| after.starts_with(word));
-        match (begins(&["passes", "works", "succeeds"]), begins(&["fails", "does not work", "doesn't work"])) {
+        // That a test command works says how it is called, not that the tests pass.
+        let is_check = matches!(classify(parts[at]), CommandKind::Test | CommandKind::Build | CommandKind::Lint);
+        match (begins(&["passes", "succeeds"]) || begins(&["works"]) && !is_check, begins(&["fails"])) {
             (true, _) => Some(true),
             (_, true) => Some(false),
             _ => None,
@@ -416,7 +422,8 @@ mod tests {
     #[test]
     fn commands_and_versions_are_claims() {
         assert_eq!(found("`cargo test --lib` passes", &[]), ["cargo test --lib: true"]);
-        assert_eq!(found("`just lint` works, not `just check`", &[]), ["just lint: true"]);
+        assert_eq!(found("`just deploy` works, not `just ship`", &[]), ["just deploy: true"]);
+        assert_eq!(found("`cargo test` works, not `cargo tests`", &[]), [""; 0], "its tests may fail");
         assert_eq!(found("`make all` fails without a network; `true` works", &[]), ["make all: false"]);
         let found =
             |line: &str| versions(line).into_iter().map(|(name, version)| format!("{name} {version}")).collect::<Vec<_>>();
