@@ -2,7 +2,7 @@
 //! when the commit was made, the same change under another id, or the text that an edit wrote.
 
 use super::git_program::{BlamedLine, CommitChange, Git, ProjectRecords};
-use super::verify::{check_names, has_passed, has_run};
+use super::verify::{check_names, has_run};
 use crate::error::UserError;
 use crate::files;
 use crate::model::{Certainty, Evidence, FilePart, MemoryRow, Millis, Origin, OriginOf, ToolUseRow, UnitRow};
@@ -429,7 +429,7 @@ pub fn last_checks(store: &Store, unit: &UnitRow, since: i64) -> Result<Vec<Tool
             continue;
         }
         // Of several checks on one line any may have failed.
-        if names.len() == 1 || has_passed(&tool) {
+        if names.len() == 1 || tool.succeeded == Some(true) {
             known.extend(names);
         }
         checks.push(tool);

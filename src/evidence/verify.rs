@@ -41,7 +41,7 @@ fn checks(runs: Vec<ToolUseRow>, changed_at: Millis) -> Vec<VerifiedCheck> {
     let mut open: Vec<(Vec<String>, ToolUseRow)> = Vec::new();
     for run in runs.into_iter().filter(has_run) {
         let names = check_names(run.content.as_deref().unwrap_or_default());
-        let passed = has_passed(&run);
+        let passed = run.succeeded == Some(true);
         // Of several checks on one line any may have failed.
         if names.len() > 1 && !passed {
             let is_settled = names.iter().all(|name| found.iter().any(|(_, check)| check.name == *name));
@@ -95,7 +95,7 @@ pub fn unproven_claim(store: &Store, session: i64, closing: &str) -> Result<Opti
     let newest = runs.iter().find_map(|run| Some((named(run)?, *run)));
     let reason = match newest {
         None => "no check ran in this session".to_string(),
-        Some((name, run)) if !has_passed(run) => {
+        Some((name, run)) if run.succeeded == Some(false) => {
             let code = exit_code(run).map(|code| format!(" (exit {code})")).unwrap_or_default();
             format!("the last `{name}` failed{code}")
         }
@@ -115,7 +115,7 @@ pub fn failing_check(store: &Store, session: i64) -> Result<Option<String>> {
     for run in store.last_edits_and_checks(session)?.iter().filter(|tool| tool.is_check() && has_run(tool)) {
         let mut names = check_names(run.content.as_deref().unwrap_or_default());
         names.retain(|name| !known.contains(name));
-        if !has_passed(run) && !names.is_empty() {
+        if run.succeeded == Some(false) && !names.is_empty() {
             return Ok(Some(names.join(" && ")));
         }
         known.extend(names);
@@ -129,27 +129,6 @@ pub(super) fn has_run(run: &ToolUseRow) -> bool {
     let is_stashed = run.content.as_deref().is_some_and(|line| line.contains("git stash"));
     let is_there = run.succeeded == Some(true) || !did_not_run(response(run)) && exit_code(run) != Some(127);
     is_there && !is_stashed
-}
-
-/// Texts by which tests, builds and linters say that they failed.
-const FAILURES: [&str; 9] = [
-    "FAILED",
-    "--- FAIL",
-    "FAIL\t",
-    "error[E",
-    "error: test failed",
-    "npm ERR!",
-    "Traceback (most recent call last)",
-    " panicked at ",
-    "error TS",
-];
-
-/// Returns true if a check passed. The exit code of `cargo test | tail` is that of `tail`: then its output counts, too.
-pub(super) fn has_passed(run: &ToolUseRow) -> bool {
-    let line = run.content.as_deref().unwrap_or_default();
-    let is_hidden = line.replace("||", "|").contains('|') || line.contains(';');
-    let says_so = || FAILURES.iter().any(|text| response(run).contains(text));
-    run.succeeded == Some(true) && !(is_hidden && says_so())
 }
 
 fn exit_code(run: &ToolUseRow) -> Option<i64> {
@@ -187,6 +166,7 @@ fn without_folders(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command_kind::failed_unseen;
     use serde_json::json;
 
     fn run(at: Millis, line: &str, passed: bool) -> ToolUseRow {
@@ -238,7 +218,8 @@ mod tests {
 
     #[test]
     fn a_run_whose_exit_code_is_another_programs_or_of_another_tree_proves_little() {
-        let said = |line: &str, output: &str| ToolUseRow { outcome: Some(output.into()), ..run(5, line, true) };
+        // As recording decides it.
+        let said = |line: &str, output: &str| run(5, line, !failed_unseen(line, classify(line), output));
         let of = |run: ToolUseRow| checks(vec![run], 1).iter().map(|check| check.state.name()).collect::<Vec<_>>().join(" ");
         assert_eq!(of(said("cargo test 2>&1 | tail -3", "test result: FAILED. 1 failed")), "failed");
         assert_eq!(of(said("cargo test 2>&1 | tail -3", "test result: ok")), "passed");
