@@ -5,7 +5,8 @@
 //! their work units beside simple rules. `-- --missed` lists the facts that are not remembered, `-- --show SESSION` prints
 //! what is remembered of a session. "nmem" has weights that were fitted on these sessions, "by others" weights that have
 //! not seen the project; `--missed`, `--show` and `--write` are of those. The table is of the first project; below it
-//! stands each project. `-- --fit` writes `src/distil/statement_weights.rs`, `-- --ablate` leaves
+//! stands each project. `-- --kept` leaves out what is asked (six of seven minutes), `-- --decisions` lists the user's decisions
+//! that hold no fact. `-- --fit` writes `src/distil/statement_weights.rs`, `-- --ablate` leaves
 //! out each feature, `-- --write FILE` writes its memories as the labels' scorer reads them. The last line is one JSON object.
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
@@ -71,7 +72,9 @@ fn main() {
     println!("drawing the memories of a unit with {tools} tool uses takes {ms:.1} ms");
     row(&mut table, "nmem", score(labels, &databases.kept, &databases.named));
     let weights = fit::by_others(&projects, stories, None);
-    asked::run(&projects, &weights, &options);
+    if !args.iter().any(|arg| arg == "--kept") {
+        asked::run(&projects, &weights, &options);
+    }
     let by_others = Drawn::new(stories, &weights);
     let chosen = |id: &String| vec![Kept { text: fit::chosen(&stories[id], &weights[id]), ..Kept::default() }];
     let chosen = labels.keys().map(|id| (id.clone(), chosen(id))).collect();
@@ -101,6 +104,14 @@ fn main() {
             if !by_others.kept[id].iter().any(|memory| holds(&memory.text, &fact.must)) {
                 println!("missed: {} ({}, events {:?}): {}", fact.id, fact.weight, fact.evidence, fact.question);
             }
+        }
+    }
+    if args.iter().any(|arg| arg == "--decisions") {
+        for (id, labels) in projects.iter().flat_map(|project| &project.labels) {
+            let is_users = |memory: &&Kept| memory.is_users && matches!(memory.kind.as_str(), "decision" | "lesson");
+            let is_fact = |memory: &&Kept| labels.facts.iter().any(|fact| holds(&memory.text, &fact.must));
+            let none = by_others.kept[id].iter().filter(is_users).filter(|memory| !is_fact(memory));
+            none.for_each(|memory| println!("no fact: {id}: {}", memory.text.replace('\n', " / ")));
         }
     }
     if let Some(id) = value("--show") {
