@@ -8,7 +8,7 @@ use super::statements::{StatementForm, Words, begins_with, has_word_of, word_cou
 use super::turns::{Speaker, Turn, is_project_change, likeness};
 use super::user_decisions::{Decided, answer_lasts, decided, is_of_design, settles, with_reason};
 use crate::languages::in_english;
-use crate::model::{Finding, MemoryFile, Provenance, Source, UserAnswer};
+use crate::model::{Finding, IN_PLAN, MemoryFile, Provenance, STATED_IN, Source, UserAnswer};
 use crate::text::{alike, cut, files_named, is_stop_word};
 use serde_json::Value;
 
@@ -112,6 +112,7 @@ fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize, reported: &[usi
     all.extend(wish);
     if plan && let [first, rest @ ..] = settled_by_plan(scored, at).as_slice() {
         let mut memory = new(format!("plan:p{}", asked.id), &worded(scored, *first), at);
+        memory.content.insert(STATED_IN.into(), Value::from(IN_PLAN));
         for other in rest {
             memory.fact(&worded(scored, *other));
         }
@@ -133,7 +134,7 @@ fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize, reported: &[usi
             reported.extend(acknowledged(scored, at, &memory.title));
         }
         if !is_choice || follows.is_some() {
-            reported.extend(reports(scored, follows.unwrap_or(at), is_choice, memory));
+            reported.extend(reports(scored, &[at, follows.unwrap_or(at)], is_choice, memory));
         }
         for report in reported {
             if !used.contains(&report) && memory.fact(&worded(scored, report)) {
@@ -275,16 +276,20 @@ fn set(memory: &mut RuleMemory, field: &str, values: Vec<String>) {
     }
 }
 
-/// Selects the agent's reports of a decision: statements of the turn after it, by their score and the words that they
-/// share with it.
-fn reports(scored: &ScoredStatements, turn: usize, is_choice: bool, memory: &RuleMemory) -> Vec<usize> {
+/// Selects the agent's reports of a decision: statements of its turn and of the one that carries it out, by their score and
+/// the words that they share with it.
+fn reports(scored: &ScoredStatements, turns: &[usize], is_choice: bool, memory: &RuleMemory) -> Vec<usize> {
     let decision = format!("{} {}", memory.title, memory.facts.join(" "));
     let words = super::turns::content_words(&decision).into_iter().filter(|word| !is_stop_word(word)).collect();
     let shared = |i: usize| scored.statements[i].words.intersection(&words).count();
     // An order that has nothing to do with the work of its turn stands by itself.
     let is_report = |i: &usize| {
         let said = &scored.statements[*i];
-        said.turn == turn && said.speaker == Speaker::Agent && !said.text.ends_with(['?', '？']) && scored.is_current(*i)
+        turns.contains(&said.turn)
+            && said.speaker == Speaker::Agent
+            && !said.text.ends_with(['?', '？'])
+            && !scored.facts[said.turn].offers(&said.text)
+            && scored.is_current(*i)
     };
     let mut reports: Vec<usize> =
         (0..scored.statements.len()).filter(is_report).filter(|i| is_choice || shared(*i) > 0).collect();

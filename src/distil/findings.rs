@@ -1,7 +1,7 @@
 //! One memory per change or finding, from a turn's selected statements and commits; and the form of a rule memory.
 
 use super::score::{Class, ScoredStatements, names_cause};
-use super::statements::{StatementForm, Words, begins_with, begins_with_file, capitalized, has_word_of};
+use super::statements::{StatementForm, Words, begins_with, begins_with_file, capitalized, has_word_of, word_count};
 use super::superseded::by_work;
 use super::turns::{Speaker, Turn, TurnFacts, UnitStatement, commit, content_words, is_project_change, overlap};
 use super::turns::{by_first_word, conventional};
@@ -13,6 +13,8 @@ use std::collections::HashSet;
 /// Characters of a title and of a fact.
 const TITLE: usize = 160;
 const FACT: usize = 400;
+/// Words of a long title's rest that are worth a fact.
+const REST: usize = 2;
 /// Bytes of title and facts together.
 const BYTES: usize = 600;
 const SOURCES: usize = 24;
@@ -38,14 +40,19 @@ pub struct RuleMemory {
 }
 
 impl RuleMemory {
-    /// A memory without facts.
+    /// A memory without facts, but for the rest of a title that is too long.
     pub fn new(key: String, finding: Option<Finding>, title: &str, turns: Vec<usize>) -> RuleMemory {
+        let whole = title.trim_end_matches(['.', ' ', ':', ',', '。', '：', '，', '；']);
+        let title = cut(whole, TITLE);
+        let begin = title.trim_end_matches('`').strip_suffix('…');
+        let rest =
+            begin.and_then(|begin| whole.strip_prefix(begin)).map(|rest| rest.trim_start_matches([',', ';', ':', '-', ' ']));
         RuleMemory {
             key,
             finding,
             task_kind: None,
-            title: cut(title.trim_end_matches(['.', ' ', ':', ',', '。', '：', '，', '；']), TITLE),
-            facts: Vec::new(),
+            facts: rest.filter(|rest| word_count(rest) >= REST).map(|rest| format!("… {rest}")).into_iter().collect(),
+            title,
             files: Vec::new(),
             sources: Vec::new(),
             provenance: Provenance::Agent,

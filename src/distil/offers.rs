@@ -32,6 +32,9 @@ const RECOMMENDS: Words =
 
 /// First words of options that are work to be done, not ways to choose among.
 const CHORES: Words = "wait|stage|unstage|commit|push|merge|resolve|rebase|run|rerun|re-run|test|check|review|go|log|open|close|select|click|continue|proceed|verify|monitor|refresh|restart|retry|reload|deploy|investigate|look|create a pr|open a pr";
+/// Words of options about how the agent goes on, or for this moment.
+const OF_PROCESS: Words =
+    "subagent|this session|inline execution|don't commit|do not commit|without committing|for now|force-add|skip it";
 /// Words of a message that offers ways to choose among.
 const OFFERS: Words =
     "option|options|approach|approaches|alternatives|choices|ways|which |prefer|pick one|choose|would you rather|recommend";
@@ -51,7 +54,10 @@ pub fn choice(offer: &str, prompt: &str) -> Option<Choice> {
         others.map(|text| cut(text, ALTERNATIVE)).take(ALTERNATIVES).collect()
     };
     let made = |chosen: &[&str], is_refusal: bool| {
-        let is_chore = chosen.iter().any(|text| begins_with(CHORES, &in_english(text).to_lowercase()));
+        let is_chore = chosen.iter().any(|text| {
+            let english = in_english(text).to_lowercase();
+            begins_with(CHORES, &english) || has_word_of(OF_PROCESS, &english)
+        });
         let each = if chosen.len() > 1 { OPTION / chosen.len() + 20 } else { OPTION };
         let made = Choice {
             chosen: chosen.iter().map(|text| cut(text, each)).collect::<Vec<_>>().join("; "),
@@ -210,6 +216,11 @@ fn options(offer: &str) -> Vec<(String, String)> {
     found.into_iter().map(|(_, mark, text)| (mark, text)).collect()
 }
 
+/// The options that a message lets somebody choose from, in its words.
+pub fn offered(message: &str) -> Vec<String> {
+    options(message).into_iter().map(|(_, text)| text).collect()
+}
+
 /// Returns the recommendation of a message, in its words.
 fn recommended(offer: &str) -> Option<String> {
     let statements = crate::distil::statements::statements(offer);
@@ -270,6 +281,15 @@ mod tests {
         assert_eq!(choice(chores, "option 1").unwrap().chosen, "Disable the archive");
         let steps = "### Option 1: Invalidate the cache\n1. Go to the console\n2. Select the distribution\n### Option 2: Add a subdomain\n\nWhich option?";
         assert_eq!(choice(steps, "Option 2").unwrap().chosen, "Add a subdomain");
+    }
+
+    #[test]
+    fn how_the_agent_goes_on_is_no_choice() {
+        let ways = "1. **Subagent-Driven** - a fresh subagent for each task\n2. **Inline Execution** - batches with checkpoints\n\nWhich approach?";
+        assert_eq!(choice(ways, "1"), None);
+        let shell = "Option 1: Symlink it\nOption 2: Just alias for this session\n\nWhich option?";
+        assert_eq!(choice(shell, "do option 2"), None);
+        assert_eq!(choice(shell, "do option 1").unwrap().chosen, "Symlink it");
     }
 
     #[test]

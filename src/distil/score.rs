@@ -135,7 +135,9 @@ impl ScoredStatements {
     /// page that the agent fetched.
     pub fn is_current(&self, at: usize) -> bool {
         let statement = &self.statements[at];
-        if statement.speaker == Speaker::Agent && self.facts[statement.turn].repeats_outside(&statement.text) {
+        let facts = &self.facts[statement.turn];
+        let is_offered = facts.settles_offer && facts.offers(&statement.text);
+        if statement.speaker == Speaker::Agent && (is_offered || facts.repeats_outside(&statement.text)) {
             return false;
         }
         let is_stated = !matches!(statement.form, StatementForm::Shown | StatementForm::Heading);

@@ -1,6 +1,9 @@
 //! Turns of a unit (a prompt, its tool uses, the closing message), their statements, and the facts that the score uses.
 
-use super::statements::{self, Statement, StatementForm, Words, first_word, has_word_of, is_one_of, own_sentences, plain};
+use super::offers::{choice, offered};
+use super::statements::{
+    self, Statement, StatementForm, Words, begins_with, first_word, has_word_of, is_one_of, own_sentences, plain,
+};
 use crate::commit_message::commit_message;
 use crate::languages::{self, in_english};
 use crate::model::{Domain, Finding, Kind, PromptKind, PromptRow, Source, ToolUseRow, UnitStory};
@@ -362,6 +365,10 @@ pub struct TurnFacts {
     pub outside: String,
     /// Files that a command deleted.
     pub deleted: HashSet<String>,
+    /// Options that the closing message lets the user choose from.
+    pub offered: Vec<String>,
+    /// The next prompt chooses one of them, or turns all of them down.
+    pub settles_offer: bool,
 }
 
 impl TurnFacts {
@@ -371,12 +378,26 @@ impl TurnFacts {
     }
 }
 
+impl TurnFacts {
+    /// Whether a statement is an option, or speaks of the case that the user chooses one.
+    pub fn offers(&self, text: &str) -> bool {
+        !self.offered.is_empty()
+            && (begins_with("if option|if you choose|if you prefer|if you'd", &in_english(text).to_lowercase())
+                || self.offered.iter().any(|option| option.starts_with(text) || text.starts_with(option.as_str())))
+    }
+}
+
 /// The context of each turn.
 pub fn turn_facts(turns: &[Turn]) -> Vec<TurnFacts> {
     let mut contexts: Vec<TurnFacts> = turns.iter().map(context).collect();
     for at in 1..contexts.len() {
         let before = contexts[at - 1].outside.clone();
         contexts[at].outside.insert_str(0, &before);
+        if let (Some(offer), Some(asked)) = (turns[at - 1].closing, turns[at].asked) {
+            contexts[at - 1].settles_offer = !contexts[at - 1].offered.is_empty()
+                && (begins_with("no|nope", &in_english(&asked.text).to_lowercase())
+                    || choice(&offer.text, &asked.text).is_some());
+        }
     }
     contexts
 }
@@ -417,6 +438,8 @@ fn context(turn: &Turn) -> TurnFacts {
         added,
         outside: outside.flat_map(|tool| [tool.outcome.as_deref(), Some("\n")]).flatten().collect::<String>().to_lowercase(),
         deleted: commands.flat_map(deleted_by).map(|path| name(&path)).collect(),
+        offered: turn.closing.map(|closing| offered(&closing.text)).unwrap_or_default(),
+        settles_offer: false,
     }
 }
 

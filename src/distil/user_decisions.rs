@@ -1,6 +1,6 @@
 //! Phrases of the user that state a decision: "use X, not Y", "never", "always", "remember that".
 
-use super::statements::{Words, begins_with, has_word_of, is_one_of, own_sentences, word_count};
+use super::statements::{Words, begins_with, capitalized, has_word_of, is_one_of, own_sentences, word_count};
 use crate::languages::{gloss_of_part, in_english};
 
 /// A decision of the user.
@@ -18,12 +18,16 @@ pub struct Decided {
     pub is_definite: bool,
 }
 
+/// Words after "no" of somebody who only disagrees.
+const NO_NOUNS: Words = "i|i'm|im|it|it's|its|that|that's|this|these|those|they|we|you|he|she|there|not|add|use|keep|make|do|don't|let|let's|lets|remove|rename|change|put|move|show|is|are|was|were|should|can|could|would|what|why|how|when|if|so|now|then|please|the|a|an|my|your|our|go|leave|need|problem|idea|worries|wait|response|more|longer|other";
 /// First words of a clause that change nothing.
 const FILLERS: Words = "ok|okay|yes|yeah|yep|no|nope|so|well|and|then|also|please|actually|hmm|hm|right|sure|just|now|but|oh|cool|great|generally|again|maybe|all|good";
 /// Words before a clause that say whose it is.
 const REPORTING: Words = "says|said|say|states|stated|reads|according|writes|wrote|article|page|docs|documentation|error|message|comment|reviewer|review|readme|blog|suggests";
 /// Words of an order for this moment.
 const MOMENTARY: Words = "yet|for now|no code change|just the analysis|only the analysis|just an analysis|right now|this time|anything|just let me|until i|before you|wait|step by step|first look|stop here|let me know|continue|proceed";
+/// Beginnings of a permission: given once, unless it says that it lasts.
+const PERMITS: Words = "i allow|you may|you are allowed|you're allowed|you can|feel free|it's ok to|it is ok to|it's fine to";
 /// Phrases of what holds from now on.
 const LASTING: [&str; 7] = ["always", "never", "from now on", "don't ever", "do not", "no more", "next time"];
 /// Verbs of work that leaves nothing decided.
@@ -50,7 +54,7 @@ const SETTLES: [&str; 13] = [
 const TOGETHER: [&str; 9] =
     ["let's ", "lets ", "let’s ", "let us ", "we'll ", "we will ", "we decided to ", "i decided to ", "i'd rather "];
 /// Beginnings of a wish that the work may follow.
-const WISHES: [&str; 39] = [
+const WISHES: [&str; 36] = [
     "we should ",
     "it should ",
     "this should ",
@@ -86,9 +90,6 @@ const WISHES: [&str; 39] = [
     "we don't need ",
     "we do not need ",
     "you don't need ",
-    "i allow you ",
-    "you are allowed ",
-    "you may ",
     "rather ",
 ];
 /// Polite beginnings of an order, which is a wish if it says how something shall be.
@@ -165,13 +166,16 @@ fn decided_in_english(sentence: &str, is_gloss: bool) -> Option<Decided> {
     let lasts = LASTING.iter().any(|word| lower.contains(word));
     let momentary = MOMENTARY.split('|').any(|word| lower.contains(word) && !(lasts && word == "before you"));
     let is_rule = orders && !asks && !momentary;
+    if begins_with(PERMITS, bare) && !lasts {
+        return None;
+    }
     if !is_rule && (momentary && !is_held_back(bare) || is_chore || !is_wish(&lower, bare, conditional))
         || word_count(sentence) < 2
     {
         return None;
     }
     let said = sentence.trim_end_matches(['.', '!', ' ']);
-    let said = if is_gloss { said.to_string() } else { requested(said) };
+    let said = if is_gloss { said.to_string() } else { capitalized(&requested(without_greeting(said))) };
     let reason = with_reason(&said).1;
     let lower = said.to_lowercase();
     let over = OVER.iter().filter_map(|over| Some((lower.find(over)?, over.len()))).min();
@@ -182,7 +186,7 @@ fn decided_in_english(sentence: &str, is_gloss: bool) -> Option<Decided> {
     let lasts = lasts || lower.starts_with("next time") || is_written_down(&lower);
     let is_definite = !is_gloss
         && (over.is_some() || reason.is_some() || said.contains(['"', '`', '“']) || is_written_down(&lower))
-        || begins_with("remove |i allow |you may |you are allowed ", &lower);
+        || begins_with("remove ", &lower);
     Some(Decided { said, alternatives, reason, is_rule, lasts, is_definite })
 }
 
@@ -194,7 +198,11 @@ fn is_wish(lower: &str, bare: &str, conditional: bool) -> bool {
         return [" should ", "should ", " must ", " always ", " never ", "needs to "].iter().any(|word| main.contains(word));
     }
     let polite = POLITE.iter().find(|begin| bare.starts_with(**begin));
-    let is_question = bare.ends_with('?') && !bare.ends_with(".?");
+    let is_question = bare.ends_with('?') && !bare.ends_with(".?")
+        || begins_with(
+            "would this|would it|would that|is it|is this|is that|is there|are there|does |did |will it|will this",
+            bare,
+        );
     // "So maybe X, or do you have a better proposal?", "It should show both, right?"
     if is_question
         && (has_word_of("right?|should it?|does this make sense?|correct?|isn't it?|or do you|better proposal|better idea", bare)
@@ -202,7 +210,7 @@ fn is_wish(lower: &str, bare: &str, conditional: bool) -> bool {
     {
         return false;
     }
-    if begins_with("ask |tell |let me|let us|come up|this brings up|the question", bare) {
+    if begins_with("ask |tell |let me|let us|come up|this brings up|the question", bare) || bare.contains("i want you to ") {
         return false;
     }
     // "You should update this, too" is an order for this task.
@@ -326,12 +334,31 @@ fn clauses(sentence: &str) -> Vec<(&str, &str)> {
     starts.into_iter().map(|at| sentence.split_at(at)).collect()
 }
 
+/// A sentence without the words that only answer the one before it: "Yes and do not wrap lines" is "do not wrap lines".
+fn without_greeting(sentence: &str) -> &str {
+    const ANSWERS: Words = "ok|okay|yes|yeah|yep|yup|hmm|hm|oh|and|but|also|actually|please|then";
+    const ANSWERS_ALONE: Words = "no|nope|so|well|right|sure|cool|great|good|perfect|exactly|correct";
+    let mut rest = sentence.trim_start();
+    while let Some((word, after)) = rest.split_once(' ') {
+        let bare = word.trim_end_matches([',', '.', '!', ':', '-', '…']).to_lowercase();
+        let stands_alone = bare.len() < word.len() && is_one_of(ANSWERS_ALONE, &bare);
+        let disagrees = bare == "no" && without_fillers(rest).len() < rest.len();
+        if !(is_one_of(ANSWERS, &bare) || stands_alone || disagrees) {
+            break;
+        }
+        rest = after.trim_start();
+    }
+    rest
+}
+
 fn without_fillers(clause: &str) -> &str {
     let mut rest = clause.trim_start();
     while let Some((word, behind)) = rest.split_once(' ') {
         let bare = word.trim_end_matches([',', '.', '!', ':', '-', '…']).to_ascii_lowercase();
-        // "No emojis in commit messages" is an order, "no, use tabs" begins with a filler.
-        let denies = bare == "no" && !word.ends_with([',', '.', '!']);
+        // "No emojis in commit messages" is an order, "no, use tabs" and "no use tabs" begin with a filler;
+        // "no just the name" turns down what was offered.
+        let next = behind.split(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or_default().to_lowercase();
+        let denies = bare == "no" && !word.ends_with([',', '.', '!']) && !is_one_of(NO_NOUNS, &next);
         if denies || !is_one_of(FILLERS, &bare) && !bare.is_empty() {
             break;
         }
@@ -381,8 +408,7 @@ fn is_order(clause: &str, begins: bool, is_gloss: bool) -> bool {
         ("don't", _) if begins => return verb_at(1) && words.len() >= 3,
         ("stop", verb) if begins => return verb.ends_with("ing") && words.len() >= 3,
         ("no", noun) if begins => {
-            return !is_one_of("need|problem|idea|worries|wait|response|it|i|that|this|we|you|more|longer|other", noun)
-                && words.len() >= 4;
+            return !is_one_of(NO_NOUNS, noun) && words.len() >= 4;
         }
         ("prefer" | "preferable" | "preferably" | "omit", _) if begins => return words.len() >= 3,
         _ => {}
@@ -398,7 +424,7 @@ fn is_order(clause: &str, begins: bool, is_gloss: bool) -> bool {
     // "I want error messages in German"
     if begins
         && lower.starts_with("i want ")
-        && !matches!(words.get(2), Some(&("to" | "you" | "it" | "this" | "that" | "them" | "us")))
+        && !matches!(words.get(2), Some(&("to" | "you" | "it" | "this" | "that" | "them" | "us" | "in" | "on" | "at" | "for")))
     {
         return words.len() >= 5
             && words.iter().skip(3).any(|word| matches!(*word, "in" | "as" | "on" | "without" | "only" | "instead"));
@@ -502,8 +528,34 @@ mod tests {
             "then run the tests",
             "don't change anything, just let me know",
             "Stop.",
+            "No im talking about the other page",
+            "I want in the agent a list of what it did",
         ] {
             assert!(!decided(said).is_some_and(|decided| decided.is_rule), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_permission_for_once_and_a_question_without_its_mark_decide_nothing() {
+        for said in [
+            "I allow you to commit with \"--no-verify\"",
+            "You may skip the hooks because somebody else edits that file",
+            "would this work better as hooks instead of commands",
+            "I want you to use the other branch instead",
+        ] {
+            assert_eq!(decided(said), None, "{said}");
+        }
+        assert!(decided("From now on you may push to next without asking").is_some());
+    }
+
+    #[test]
+    fn words_that_only_answer_are_left_out() {
+        let said = |text: &str| decided(text).map(|decided| decided.said);
+        let wrap = "Yes and do not wrap long lines in the markdown as that ruins the rendering";
+        assert_eq!(said(wrap).as_deref(), Some("Do not wrap long lines in the markdown as that ruins the rendering"));
+        assert_eq!(said("No, use tabs instead of spaces").as_deref(), Some("Use tabs instead of spaces"));
+        for whole in ["No emojis in commit messages", "No just add the whole name", "All amounts are always Decimal"] {
+            assert_eq!(said(whole).as_deref(), Some(whole));
         }
     }
 
@@ -561,8 +613,8 @@ mod tests {
         );
         assert_eq!(
             said("use Postgres rather than MySQL because of JSONB"),
-            parts("use Postgres rather than MySQL because of JSONB", "MySQL", "JSONB")
+            parts("Use Postgres rather than MySQL because of JSONB", "MySQL", "JSONB")
         );
-        assert_eq!(said("we should show the name instead"), parts("we should show the name instead", "", ""));
+        assert_eq!(said("we should show the name instead"), parts("We should show the name instead", "", ""));
     }
 }

@@ -370,6 +370,10 @@ impl Maker {
     }
 }
 
+/// Field of a decision's content with the kind of text that states it, and its value for a plan.
+pub const STATED_IN: &str = "stated_in";
+pub const IN_PLAN: &str = "plan";
+
 impl MemoryRow {
     /// Whether it is an open end that nothing has ended.
     pub fn is_open(&self) -> bool {
@@ -403,6 +407,11 @@ impl MemoryRow {
     /// Whether another person shared it with the team.
     pub fn is_of_team(&self) -> bool {
         self.provenance == Provenance::Team
+    }
+
+    /// Whether it is part of a plan that the user ordered: the agent may have written the words.
+    pub fn is_from_plan(&self) -> bool {
+        self.text(STATED_IN) == Some(IN_PLAN)
     }
 
     /// A text field of its content.

@@ -284,7 +284,7 @@ pub(super) fn holds_everywhere(memory: &MemoryRow) -> bool {
 /// Whether a decision says that it outlasts its task.
 pub(super) fn lasts(memory: &MemoryRow) -> bool {
     memory.kind == MemoryKind::Lesson
-        || user_decisions::decided(&memory.title, &memory.title).is_some_and(|decided| decided.lasts)
+        || !memory.is_from_plan() && user_decisions::decided(&memory.title, &memory.title).is_some_and(|decided| decided.lasts)
         || memory.text("question").is_some() && user_decisions::answer_lasts(&memory.title)
 }
 

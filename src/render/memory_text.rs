@@ -42,6 +42,7 @@ pub fn origin(memory: &MemoryRow) -> String {
         return format!("by {}", memory.team.as_ref().map_or("a teammate".to_string(), member));
     }
     let of = match memory.provenance {
+        Provenance::User if memory.is_from_plan() => "a plan that the user ordered",
         Provenance::User => "the user's own words",
         Provenance::Agent => "the agent's words",
         Provenance::Tool => "tool output",

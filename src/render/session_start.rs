@@ -188,6 +188,7 @@ fn failing(block: &mut Block, recalled: &Recalled) {
 pub(super) fn whose(memory: &MemoryRow) -> String {
     let agent = memory.platform.as_deref().and_then(Platform::from_name).filter(|agent| *agent != Platform::Custom);
     match memory.provenance {
+        Provenance::User if memory.is_from_plan() => "a plan that the user ordered".to_string(),
         Provenance::User => "the user".to_string(),
         Provenance::Agent => agent.map_or("the agent", Platform::title).to_string(),
         Provenance::Tool => "a tool".to_string(),

@@ -375,6 +375,25 @@ fn an_agent_that_takes_back_its_report_is_believed_the_second_time() {
 }
 
 #[test]
+fn what_a_plan_settles_is_not_told_as_the_users_own_words() {
+    let world = World::new();
+    session(&world, "ordered-plan")
+        .ask(
+            "Implement the following plan:\n\n# Plan: Cache the totals\n\n## Decisions\n\n- Never cache a total without the \
+             currency it was computed in\n- Keep the old endpoint for backward compatibility\n",
+        )
+        .edit("src/totals.rs")
+        .bash("git commit -am 'Cache the totals'", "[main 1a2b3c4] Cache the totals\n 1 file changed")
+        .close("The totals are cached for each currency.")
+        .end();
+    let decided = world.nmem(&["search", "--kind", "decision", "currency", "--json"]).lines()[0].clone();
+    let shown = world.nmem(&["show", decided["id"].as_str().unwrap()]).text();
+    assert!(shown.contains("by rules, from a plan that the user ordered"), "{shown}");
+    let start = world.nmem(&["context"]).text();
+    assert!(!start.contains("Decisions and lessons that hold here"), "{start}");
+}
+
+#[test]
 fn a_plan_that_was_only_written_is_open() {
     let world = World::new();
     let plan = world.home().join(".claude/plans/happy-tree.md");
