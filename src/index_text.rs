@@ -15,7 +15,7 @@ use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 /// Version of the index text. It must change whenever [`index_text`] changes its output: the index is then rebuilt.
-pub const INDEX_TEXT_VERSION: i64 = 3;
+pub const INDEX_TEXT_VERSION: i64 = 4;
 
 /// Maximum bytes of a text that are indexed.
 const LIMIT: usize = 8 * 1024;

@@ -39,7 +39,7 @@ pub struct ContextArguments {
     /// Rank memories for work on these files
     #[arg(long, value_name = "PATH", num_args = 1..)]
     file: Vec<PathBuf>,
-    /// Show why each work unit was chosen
+    /// Show why each memory or work unit was chosen
     #[arg(long)]
     why: bool,
     /// Maximum bytes of the context block [default: the setting context_bytes]
@@ -83,7 +83,7 @@ pub fn run(args: &ContextArguments) -> Result<()> {
     let now = environment::now();
     let place = args.project.find(&folder, &config, store.as_ref());
     let budget = args.budget.map_or(config.context_bytes.value, |b| b as usize);
-    if args.query.is_some() || !args.file.is_empty() || args.why {
+    if args.query.is_some() || !args.file.is_empty() {
         return ranked(args, &config, &folder, &place, store.as_ref(), budget);
     }
     let recalled = match (&store, &place.row) {
@@ -113,7 +113,16 @@ pub fn run(args: &ContextArguments) -> Result<()> {
     match no_context {
         Some(reason) => output::say(&format!("A session here would receive nothing: {reason}.")),
         None if given.text.is_empty() => output::say(&empty_message(&place)),
-        None => output::say(&styled(given.text.trim_end(), output::style())),
+        None => {
+            output::say(&styled(given.text.trim_end(), output::style()))?;
+            let shown = if args.why { shown(&recalled, &given) } else { Vec::new() };
+            let reason = |memory: &&MemoryRow| {
+                let style = output::style();
+                format!("{}  {}", style.strong(&memory_text::id(memory)), style.faint(&reasons(&recalled, memory).join(", ")))
+            };
+            let lines: Vec<String> = shown.iter().map(reason).collect();
+            if lines.is_empty() { Ok(()) } else { output::say(&format!("\n{}", lines.join("\n"))) }
+        }
     }
 }
 
@@ -204,24 +213,40 @@ fn ranked_json(project: Option<&str>, block: &InjectedBlock, grade: Option<Grade
 /// All candidate memories.
 fn candidates(recalled: &Recalled) -> Vec<&MemoryRow> {
     let summaries = recalled.last.iter().flat_map(|session| &session.units).filter_map(|unit| unit.summary.as_ref());
-    recalled.pinned.iter().chain(&recalled.decisions).chain(&recalled.observations).chain(summaries).collect()
+    let settled = recalled.pinned.iter().chain(&recalled.decisions).chain(&recalled.open);
+    settled.chain(&recalled.came_of_it).chain(&recalled.observations).chain(summaries).collect()
+}
+
+/// The memories that a context shows, in its order.
+fn shown<'a>(recalled: &'a Recalled, given: &ContextBlock) -> Vec<&'a MemoryRow> {
+    let all = candidates(recalled);
+    given.shown.iter().filter_map(|id| all.iter().find(|memory| memory.id == *id).copied()).collect()
+}
+
+/// Returns the reasons why a start shows a memory: the part of the context that it belongs to, and the measures of its unit.
+fn reasons(recalled: &Recalled, memory: &MemoryRow) -> Vec<String> {
+    let is_in = |part: &[MemoryRow]| part.iter().any(|one| one.id == memory.id);
+    let part = match () {
+        () if memory.pinned => "pinned",
+        () if is_in(&recalled.decisions) => "holds here",
+        () if is_in(&recalled.open) => "open on this branch",
+        () if is_in(&recalled.observations) => "found in related work",
+        () => "of the last session on this branch",
+    };
+    let near = memory.unit.and_then(|unit| recalled.why.get(&unit));
+    let measures = near.into_iter().flat_map(|(_, why)| why).map(|why| format!("{} {:+.2}", why.what, why.adds));
+    std::iter::once(part.to_string()).chain(measures).collect()
 }
 
 /// Returns the context as JSON. Observations and summaries have the keys of the observation protocol.
 fn json(project: Option<&str>, recalled: &Recalled, given: &ContextBlock) -> Value {
-    let all = candidates(recalled);
-    let shown: Vec<&MemoryRow> = given.shown.iter().filter_map(|id| all.iter().find(|m| m.id == *id).copied()).collect();
-    let near = |memory: &MemoryRow| memory.unit.and_then(|unit| recalled.why.get(&unit));
-    let why = |memory: &MemoryRow| -> Vec<String> {
-        let pinned = memory.pinned.then(|| "pinned".to_string());
-        let routes = near(memory).into_iter().flat_map(|(_, why)| why).map(|why| format!("{} {:+.2}", why.what, why.adds));
-        pinned.into_iter().chain(routes).collect()
-    };
+    let shown = shown(recalled, given);
+    let score = |memory: &MemoryRow| memory.unit.and_then(|unit| recalled.why.get(&unit)).map(|(score, _)| *score);
     let brief = |memory: &&MemoryRow| {
         json!({
             "id": memory_text::id(memory), "kind": memory.kind, "type": memory.kind_type, "title": memory.title,
             "session": memory.agent_session_id, "unit": memory.unit.map(|unit| format!("u{unit}")),
-            "score": near(memory).map(|(score, _)| score), "why": why(memory),
+            "score": score(memory), "why": reasons(recalled, memory),
         })
     };
     let of = |kind: MemoryKind| -> Vec<Value> { shown.iter().filter(|m| m.kind == kind).map(|m| memory_text::json(m)).collect() };

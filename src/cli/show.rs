@@ -109,6 +109,9 @@ pub struct LogArguments {
     since: Option<String>,
     #[command(flatten)]
     branch: BranchArgument,
+    /// Print each session in one line
+    #[arg(long, conflicts_with_all = ["injections", "json"])]
+    oneline: bool,
     /// Sessions to show; 0 for all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
@@ -169,7 +172,11 @@ pub fn run_log(args: &LogArguments) -> Result<()> {
         if args.json {
             return overviews.iter().try_for_each(|overview| output::print(&session_log::json(overview).to_string()));
         }
-        output::say(session_log::for_person(&overviews, style).trim_end())?;
+        if args.oneline {
+            overviews.iter().try_for_each(|overview| output::print(&session_log::one_line(overview, style)))?;
+        } else {
+            output::say(session_log::for_person(&overviews, style).trim_end())?;
+        }
     }
     if shown < found {
         output::warn(&format!("{shown} of {found} sessions; --limit 0 for all"));

@@ -445,9 +445,15 @@ pub fn grade(asked: &AnswerMeasures, hits: &[Hit], terms: &[String]) -> Grade {
             if terms.iter().all(|term| words.contains(term)) { Grade::Strong } else { Grade::Weak }
         }
         _ if asked.coverage < NONE && asked.among >= YOUNG && asked.near.is_none_or(|near| near < NEAR_AT_LEAST) => Grade::None,
-        _ if !asked.is_strong() => Grade::Weak,
+        _ if !asked.is_strong() || terms.iter().all(|term| says_nothing(term)) => Grade::Weak,
         _ => Grade::Strong,
     }
+}
+
+/// Whether a word of a question names nothing: a stop word, a word of courtesy, a single letter.
+fn says_nothing(term: &str) -> bool {
+    const COURTESY: [&str; 12] = ["ok", "okay", "yes", "yeah", "thanks", "thank", "hello", "hi", "hey", "great", "good", "cool"];
+    is_stop_word(term) || COURTESY.contains(&term) || term.len() == 1
 }
 
 #[cfg(test)]
@@ -541,6 +547,9 @@ mod tests {
         };
         assert_eq!(graded("why do tokens of the login expire early").0, Grade::Strong);
         assert_eq!(graded("how does the kernel refresh its page cache under memory pressure").0, Grade::Weak);
+        for nothing in ["the", "a", "thanks", "yes please"] {
+            assert_ne!(graded(nothing).0, Grade::Strong, "{nothing}");
+        }
         assert_eq!(graded("zzqqy"), (Grade::None, 0));
         assert_eq!(graded("why does src/never.rs refresh"), (Grade::None, 0), "no such file is known");
     }

@@ -278,7 +278,9 @@ pub(super) fn holds_everywhere(memory: &MemoryRow) -> bool {
     let author = memory.team.as_ref().map(|team| team.author);
     let is_by_hand = memory.by_hand || author == Some(Author::Hand);
     let is_users = author == Some(Author::User) || memory.provenance == Provenance::User;
-    is_by_hand && memory.files.is_empty() || is_users && files_named(&memory.title).is_empty() && lasts(memory)
+    // A wish in a question was about the task.
+    let states = !memory.title.ends_with(['?', '？']) && files_named(&memory.title).is_empty();
+    is_by_hand && memory.files.is_empty() || is_users && states && lasts(memory)
 }
 
 /// Whether a decision says that it outlasts its task.

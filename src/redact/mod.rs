@@ -421,6 +421,20 @@ mod tests {
     }
 
     #[test]
+    fn an_id_in_json_after_a_word_like_key_and_a_pattern_of_results_are_no_secrets() {
+        for text in [
+            r#"{"description":"Look at the Enter-key lag","spawned_agent":"ac7241a48457c3655","agent_tokens":201529}"#,
+            r#"{"title":"Refresh the token","session_id": "0b7Kq2mZx81LpTq9"}"#,
+            r#"go test ./... 2>&1 | grep -E "FAIL|PASS|ok" | head -3"#,
+            r#"go test ./... 2>&1 | grep -vE "PASS|ok" | tail -20 && echo done"#,
+            r#"cargo test 2>&1 | grep -E "^PASS|ok" | head -5"#,
+        ] {
+            assert_eq!(kept(text), text);
+        }
+        assert!(kept(r#"{"name":"API_KEY","value":"0b7Kq2mZx81LpTq9"}"#).contains("[redacted:"));
+    }
+
+    #[test]
     fn a_secret_in_the_middle_of_a_long_text_is_not_kept_even_unmarked() {
         let text = format!("{}{}{}", "a ".repeat(40_000), key(), " b".repeat(40_000));
         let out = Redactor::default().redact(&text, EXCERPT).unwrap();

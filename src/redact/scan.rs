@@ -4,7 +4,7 @@ use super::assigned::{self, CALL_LITERALS, HEADERS, PLACES};
 use super::families::{Body, KEYS, PEM, cut_pem, jwk_member, jwt, key, key_file, password_hash, pem};
 use super::forms::{self, INFIXES};
 use super::names::{BEGINNINGS, name_at};
-use super::nearby::{in_column, in_sentence, nearby};
+use super::nearby::{in_column, in_sentence, is_in_pattern, nearby};
 use super::options::{self, COMMANDS};
 use super::values::{Span, find, is_variable, run};
 
@@ -319,6 +319,9 @@ fn at_literal(bytes: &[u8], at: usize, found: &mut Vec<Span>) -> Option<Span> {
     }
     found.extend(in_column(bytes, &name));
     found.extend(in_sentence(bytes, &name));
+    if is_in_pattern(bytes, &name) {
+        return None;
+    }
     assigned::of_name(bytes, &name).or_else(|| nearby(bytes, &name))
 }
 

@@ -31,6 +31,16 @@ pub fn for_person(sessions: &[SessionOverview], style: Style) -> String {
     out
 }
 
+/// A session in one line: its start, its number of units, and the name of the newest.
+pub fn one_line(overview: &SessionOverview, style: Style) -> String {
+    let id = format!("s{}", overview.session.id);
+    let began = format!("{} {}", time::day(overview.session.started_at), time::clock(overview.session.started_at));
+    let units = count(overview.units.len() as i64, "unit", "units");
+    let width = style.width.saturating_sub(id.len() + began.len() + units.len() + 6).clamp(20, 120);
+    let name = overview.units.first().map(|newest| block::for_person(&newest.unit, width)).unwrap_or_default();
+    format!("{}  {}  {}  {name}", style.strong(&id), style.faint(&began), style.faint(&units)).trim_end().to_string()
+}
+
 /// A session as JSON.
 pub fn json(overview: &SessionOverview) -> Value {
     let session = &overview.session;

@@ -29,8 +29,11 @@ const TOGETHER: usize = 5;
 /// SQL for a memory's text after its title, by lines.
 macro_rules! memory_lines {
     () => {
-        "concat_ws(char(10), m.subtitle, (SELECT group_concat(value, char(10)) FROM json_tree(m.content) WHERE type = 'text'
-           AND key NOT IN ('request', 'task', 'task_description', 'sha', 'subject', 'ended')
+        "concat_ws(char(10), m.subtitle, (SELECT group_concat(CASE WHEN path = '$.alternatives' THEN 'instead of: ' || value
+             WHEN key IN ('chosen', 'question', 'problem') AND value <> m.title THEN key || ': ' || value
+             WHEN key IN ('reason', 'reasoning', 'rationale') THEN 'reason: ' || value ELSE value END, char(10))
+           FROM json_tree(m.content) WHERE type = 'text'
+           AND key NOT IN ('request', 'task', 'task_description', 'sha', 'subject', 'ended', 'stated_in')
            AND path NOT IN ('$.files_read', '$.files_edited', '$.modules_affected')), m.body)"
     };
 }

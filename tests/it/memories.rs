@@ -156,7 +156,7 @@ fn a_person_can_remember_and_supersede_and_mistakes_are_explained() {
     ");
     assert_snapshot!(said(&["search", "cache"]), @"
     m3  2026-11-21  decision
-        SQLite for the cache — one file less to run
+        SQLite for the cache — reason: one file less to run
     [exit 0]
     ");
     assert_snapshot!(said(&["remember", "x", "--kind", "decision", "--confidence", "7"]), @"
