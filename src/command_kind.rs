@@ -234,6 +234,46 @@ pub fn entered_folder(line: &str) -> Option<&str> {
     (!rest.contains(['$', '`', '*', '~'])).then_some(folder)
 }
 
+/// The sorts of checks that the hooks of a repository ran before a commit. They passed, or there were no commit. Hooks print
+/// the commands that they start (`$ bun test src/`, `> vitest run`), results (`ruff....Passed`), or, before git's own
+/// line, words about checks (`lint ok`).
+pub fn checks_by_hooks(line: &str, output: &str) -> Vec<CommandKind> {
+    const WORDS: [(CommandKind, &[&str]); 3] = [
+        (CommandKind::Test, &["test", "tests", "pytest", "vitest", "jest", "pass", "passed"]),
+        (CommandKind::Build, &["build", "typecheck", "tsc", "mypy", "pyright", "check-types"]),
+        (CommandKind::Lint, &["lint", "eslint", "ruff", "clippy", "biome", "prettier", "black", "flake8", "format"]),
+    ];
+    let is_git = |part: &Vec<&str>| matches!(part.first().copied(), Some("git" | "cd"));
+    let is_commit = classify(line) == CommandKind::Commit && !line.contains("--no-verify") && parts(line).iter().all(is_git);
+    // Some hooks let a commit pass although a check fails.
+    if !is_commit || output.lines().map(str::trim).any(says_failed) {
+        return Vec::new();
+    }
+    let named = |text: &str| {
+        let lower = text.to_ascii_lowercase();
+        let is_word = |words: &[&str]| lower.split(|c: char| !c.is_alphanumeric() && c != '-').any(|word| words.contains(&word));
+        WORDS.into_iter().filter(move |(_, words)| is_word(words)).map(|(kind, _)| kind).collect::<Vec<_>>()
+    };
+    let mut found = Vec::new();
+    let mut is_before = output.lines().any(is_made);
+    for printed in output.lines().map(str::trim) {
+        is_before &= !is_made(printed);
+        let started = printed.strip_prefix("$ ").or_else(|| printed.strip_prefix("> "));
+        let passed = printed.strip_suffix("Passed").filter(|name| name.ends_with("..."));
+        found.extend(started.map(classify));
+        found.extend(passed.or(Some(printed).filter(|_| is_before)).map(named).unwrap_or_default());
+    }
+    found.retain(|kind| matches!(kind, CommandKind::Test | CommandKind::Build | CommandKind::Lint));
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Whether git reports a commit in a line: `[main 1a2b3c4] Fix it`.
+fn is_made(line: &str) -> bool {
+    line.starts_with('[') && line.split_once("] ").is_some_and(|(made, _)| made.contains(' '))
+}
+
 /// Bytes at the end of an output that are searched for failures.
 const OUTPUT: usize = 64 << 10;
 
@@ -406,6 +446,26 @@ mod tests {
         #[test]
         fn any_line_is_judged(line in "\\PC{0,200}") {
             classify(&line);
+        }
+    }
+
+    #[test]
+    fn hooks_of_a_commit_are_checks_of_the_sorts_that_they_print() {
+        use CommandKind::{Build, Lint, Test};
+        let made = "[main 19780ba] Add badges\n 3 files changed\n";
+        let bun = format!("{made}$ bun test src/\n 1226 pass\n 0 fail\n$ tsc --noEmit\n$ biome check --error-on-warnings\n");
+        assert_eq!(checks_by_hooks("git add -A && git commit -m x", &bun), [Build, Test, Lint]);
+        let pre_commit = format!("ruff.....................Passed\npytest...................Passed\n{made}");
+        assert_eq!(checks_by_hooks("git commit -m x", &pre_commit), [Test, Lint]);
+        assert_eq!(checks_by_hooks("git commit -m x", &format!("lint ok\n{made}")), [Lint]);
+        for (line, output) in [
+            ("git commit -m x", made.to_string()),
+            ("git commit --no-verify -m x", bun.clone()),
+            ("bun run test && git commit -m x", bun.clone()),
+            ("git commit -m x", format!("FAILED tests/test_a.py::test_b\n{made}$ pytest\n")),
+            ("git commit -m 'test the lint'", format!("{made} create mode 100644 tests/lint.ts\n")),
+        ] {
+            assert_eq!(checks_by_hooks(line, &output), [], "{line}: {output}");
         }
     }
 }

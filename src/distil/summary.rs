@@ -10,6 +10,7 @@ use super::statements::{
 use super::turns::{Speaker, Turn, commit, content_words, is_project_change, overlap};
 use super::turns::{conventional, of_request};
 use super::user_decisions::request_in;
+use crate::command_kind::checks_by_hooks;
 use crate::languages::in_english;
 use crate::model::{CommandKind, Finding, MemoryFile, Source, ToolUseRow, UnitOutcome, UnitStory};
 use crate::text::{cut, is_stop_word};
@@ -148,28 +149,23 @@ pub fn claims_checks(message: &str) -> bool {
     has_word_of(CLAIMS, &in_english(message).to_lowercase())
 }
 
-/// Whether a commit was made, and the hooks of the repository before it printed something: they often run the checks, and
-/// without success there is no commit.
-fn commits_after_hooks(tool: &ToolUseRow) -> bool {
-    let line = tool.content.as_deref().unwrap_or_default();
-    // Other programs of the line print, too.
-    let is_alone = programs(line).all(|program| program.starts_with("git add") || program.starts_with("git commit"));
-    let has_hooks = is_alone && !line.contains("--no-verify") && !response(tool).contains("FAILED");
-    let is_made = tool.succeeded == Some(true) && tool.command_kind == Some(CommandKind::Commit) && has_hooks;
-    let printed = || response(tool).lines().map(str::trim).take_while(|line| !(line.starts_with('[') && line.contains("] ")));
-    is_made && response(tool).contains("] ") && printed().filter(|line| !line.is_empty()).count() >= HOOK_LINES
-}
-
-/// Minimum lines before git's own from which hooks ran.
-const HOOK_LINES: usize = 3;
-
 /// Checks of a unit that failed and have not passed since, neither by themselves nor by the hooks of a commit.
 fn failing_checks<'a>(tools: &[&'a ToolUseRow]) -> Vec<Failure<'a>> {
     let is_check =
         |tool: &ToolUseRow| matches!(tool.command_kind, Some(CommandKind::Test | CommandKind::Build | CommandKind::Lint));
     let mut open = failures(tools);
-    let hooks_at = tools.iter().filter(|tool| commits_after_hooks(tool)).map(|tool| tool.seq).max().unwrap_or(0);
-    let is_settled = |failure: &Failure| failure.failed.last().is_some_and(|tool| tool.seq < hooks_at);
+    let by_hooks = |tool: &&&ToolUseRow| tool.succeeded == Some(true) && tool.command_kind == Some(CommandKind::Commit);
+    let by_hooks: Vec<(i64, Vec<CommandKind>)> = tools
+        .iter()
+        .filter(by_hooks)
+        .map(|tool| (tool.seq, checks_by_hooks(tool.content.as_deref().unwrap_or_default(), response(tool))))
+        .collect();
+    let is_settled = |failure: &Failure| {
+        let passed = |failed: &ToolUseRow| {
+            by_hooks.iter().any(|(seq, kinds)| *seq > failed.seq && failed.command_kind.is_some_and(|kind| kinds.contains(&kind)))
+        };
+        failure.failed.last().is_some_and(|failed| passed(failed))
+    };
     open.retain(|failure| failure.passed.is_none() && is_check(failure.failed[0]) && !did_not_run(&failure.reason()));
     open.retain(|failure| !is_settled(failure));
     open

@@ -2,6 +2,7 @@
 
 use super::phases::{Phase, PhaseRun, RUNS, add_run, fold};
 use super::prompt_features::{ONE, PromptFeatures, TermCounts, hash};
+use crate::command_kind::checks_by_hooks;
 use crate::languages::in_english;
 use crate::model::{CommandKind, Kind, Millis, ToolUse};
 use serde::{Deserialize, Serialize};
@@ -131,7 +132,11 @@ impl Step {
             _ => {}
         }
         match (tool.command, tool.succeeded) {
-            (Some(CommandKind::Commit), _) if !failed => self.commits += 1,
+            (Some(CommandKind::Commit), _) if !failed => {
+                self.commits += 1;
+                let [line, output] = [&tool.content, &tool.outcome].map(|text| text.as_deref().unwrap_or_default());
+                checks_by_hooks(line, output).into_iter().filter(|_| !is_late).for_each(|kind| self.checked(kind, true));
+            }
             (Some(command), Some(passed)) if !is_late => self.checked(command, passed),
             _ => {}
         }

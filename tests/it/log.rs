@@ -31,6 +31,8 @@ fn the_hooks_of_a_commit_are_a_check_too() {
         session.close("Committed. All tests pass.").end();
         let notes = world.sql("SELECT content FROM memories WHERE kind = 'summary'");
         assert_eq!(notes.contains("the last run failed"), is_false, "{output}: {notes}");
+        let outcome = if is_false { "failing" } else { "done" };
+        assert_eq!(world.sql("SELECT outcome FROM work_units"), outcome, "{output}");
     }
 }
 
