@@ -293,6 +293,9 @@ fn best_subject(turns: &[Turn]) -> Option<String> {
 const REQUESTED: f32 = 1.6;
 const REQUESTED_ALONE: f32 = 0.6;
 
+/// First words of a report that names no work: what the agent cannot do, and clauses of a longer sentence.
+const NO_WORK: Words = "i can't|i cannot|i couldn't|i could not|i'm unable|i am unable|unable to|whenever|because|although|while|since|once|unless|until|no change|no changes|nothing|in:|you're right|you are right";
+
 /// Returns the report of a change, or the request for it, that has most of the words that the unit repeats.
 fn best_statement(turns: &[Turn], scored: &ScoredStatements) -> Option<String> {
     let mut counts: HashMap<&str, f32> = HashMap::new();
@@ -331,7 +334,12 @@ fn best_statement(turns: &[Turn], scored: &ScoredStatements) -> Option<String> {
         }
         let is_clause = matches!(one.form, StatementForm::Sentence | StatementForm::Item) && one.words.len() >= 3;
         match one.speaker {
-            Speaker::Agent | Speaker::Plan => is_clause && !one.text.ends_with(['?', '？']) && !begins_with_file(&one.text),
+            Speaker::Agent | Speaker::Plan => {
+                is_clause
+                    && !one.text.ends_with(['?', '？'])
+                    && !begins_with_file(&one.text)
+                    && !begins_with(NO_WORK, one.english().to_lowercase().replace('’', "'").trim_start_matches("now "))
+            }
             Speaker::User => is_clause && request_in(one.english()).is_some_and(|text| stands_alone(&text)),
             Speaker::Pasted | Speaker::Commit => false,
         }

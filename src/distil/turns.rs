@@ -501,6 +501,7 @@ pub fn likeness(a: &HashSet<String>, b: &HashSet<String>) -> f32 {
 
 /// Takes the type of a conventional commit off its subject: `fix(units): a` is a fix, `a`.
 pub fn conventional(subject: &str) -> (Option<Finding>, &str) {
+    let subject = ["fixup! ", "squash! ", "amend! "].iter().fold(subject, |subject, mark| subject.trim_start_matches(mark));
     let Some((head, rest)) = subject.split_once(": ") else { return (None, subject) };
     let name = head.split(['(', '!']).next().unwrap_or_default();
     let finding = match name {

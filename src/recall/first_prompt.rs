@@ -334,7 +334,6 @@ fn wishes(store: &Store, project: i64, found: &PromptContext, received: &HashSet
     let is_about = |memory: &MemoryRow| memory.files.iter().any(|file| found.files.iter().any(|known| known.path == file.path));
     wishes.retain(|memory| {
         memory.provenance == Provenance::User
-            && !memory.is_from_plan()
             && memory.kind == MemoryKind::Decision
             && says_something(memory)
             && !is_shown(memory)

@@ -9,9 +9,9 @@ const LEVELS: &[&[&str]] = &[
     // plain types and text functions
     &["model", "error", "text", "commit_message"],
     &["languages"],
-    &["index_text", "passages", "prompt_injection"],
+    &["index_text", "passages", "prompt_injection", "command_kind"],
     // logic without I/O
-    &["redact", "command_kind", "segmentation", "extraction", "rank", "render"],
+    &["redact", "segmentation", "extraction", "rank", "render"],
     // safe access to files
     &["files"],
     // adapters to one outside thing each
