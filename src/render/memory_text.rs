@@ -3,7 +3,7 @@
 use super::clean::{line, quoted};
 use super::style::Style;
 use super::time;
-use crate::model::{LastSync, Maker, MemoryKind, MemoryRow, Millis, Provenance, Spend, TeamOrigin};
+use crate::model::{LastSync, Maker, MemoryKind, MemoryRow, Millis, Provenance, STATED_IN, Spend, TeamOrigin};
 use serde_json::{Value, json};
 
 /// Fields of decisions and discoveries in reading order; others follow by name.
@@ -108,7 +108,9 @@ pub fn whole(memory: &MemoryRow, call: Option<&Spend>, with_origin: bool, style:
     for fact in memory.list("facts") {
         out += &format!("    - {}\n", whole(fact));
     }
-    let mut fields: Vec<(&String, &Value)> = memory.content.iter().filter(|(name, _)| *name != "facts").collect();
+    // The first line says where it is stated.
+    let is_field = |(name, _): &(&String, &Value)| *name != "facts" && *name != STATED_IN;
+    let mut fields: Vec<(&String, &Value)> = memory.content.iter().filter(is_field).collect();
     fields.sort_by_key(|(name, _)| IN_ORDER.iter().position(|known| known == name).unwrap_or(IN_ORDER.len()));
     for (name, value) in fields.into_iter().filter(|(_, value)| !in_words(value).trim().is_empty()) {
         let name = line(&name.replace('_', " "), 40);

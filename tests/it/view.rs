@@ -208,7 +208,7 @@ fn the_first_view_says_what_holds_now() {
         "failed",
         "Last work",
         "Open ends",
-        "What you want here",
+        "Your latest decisions",
         "What the next session gets",
     ];
     let mut rest = shown.as_str();

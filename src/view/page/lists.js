@@ -50,7 +50,8 @@ function unitRow(unit, terms) {
 function current() {
   const state = data.now || {}, checks = state.checks?.checks || [], newest = data.units[0]?.started_at || 0;
   const open = data.memories.filter(memory => memory.kind === "open" && !memory.superseded_by && !memory.ended);
-  const wishes = data.memories.filter(memory => memory.kind === "decision" && memory.provenance === "user" && !memory.superseded_by);
+  // What a plan settles is for its task, often in an agent's words.
+  const decisions = data.memories.filter(memory => memory.kind === "decision" && memory.provenance === "user" && memory.stated_in !== "plan" && !memory.superseded_by);
   const claims = data.units.filter(unit => isContradicted(unit) && newest - unit.started_at < 14 * 86400000);
   const part = (title, rows, none) => (rows.length ? [h("h2", null, title), rows] : none ? [h("h2", null, title), h("p", { class: "empty" }, none)] : null);
   const limited = (rows, most, view) => rows.slice(0, most).concat(rows.length > most ? [h("button", { type: "button", class: "more", onclick: view }, `all ${rows.length}`)] : []);
@@ -65,7 +66,7 @@ function current() {
     part("Checks", checks.map(checkRow), state.checks ? "No test, build or linter ran twice here, or since the last change." : ""),
     part("Last work", data.units.slice(0, 5).map(unit => unitRow(unit, []))),
     part("Open ends", limited(open.map(memory => memoryRow(memory)), 6, all("open"))),
-    part("What you want here", limited(wishes.map(memory => memoryRow(memory)), 6, all("decision"))),
+    part("Your latest decisions", limited(decisions.map(memory => memoryRow(memory)), 6, all("decision"))),
     state.next ? [h("h2", null, "What the next session gets"), h("pre", null, words(state.next))] : null,
     data.units.length || data.memories.length ? null : h("p", { class: "empty" }, "No work is recorded yet. It appears here as soon as an agent works in this project."),
   ];
