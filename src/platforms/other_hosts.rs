@@ -441,7 +441,7 @@ impl Adapter for OtherHost {
             false if point == InjectionPoint::Start && self.takes_results => {
                 Moment::NotPossible("the result of the first call carries it")
             }
-            false => Moment::NotPossible("dropped, or untried"),
+            false => Moment::NotPossible("dropped or untried"),
         };
         Support {
             outcome: "the call's response",

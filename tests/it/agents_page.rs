@@ -17,7 +17,7 @@ fn cell(moment: Moment) -> String {
     match moment {
         Moment::Possible => "yes".to_string(),
         Moment::Unreliable(what) => format!("yes; {what}"),
-        Moment::NotPossible(why) => format!("not possible: {why}"),
+        Moment::NotPossible(why) => format!("no: {why}"),
     }
 }
 
