@@ -39,19 +39,37 @@ pub struct RuleMemory {
     pub content: Map<String, Value>,
 }
 
+/// Marks at which a long title ends, and the least characters before them.
+const CLAUSES: [&str; 11] = [". ", "; ", " — ", " – ", " - ", ": ", ", so ", ", which ", " because ", ", but ", " ("];
+const CLAUSE: usize = 40;
+
+/// Splits a long text into a title, which ends with a clause where there is one, and the rest.
+fn headed(whole: &str) -> (String, Option<String>) {
+    let title = cut(whole, TITLE);
+    let Some(begin) = title.trim_end_matches('`').strip_suffix('…').filter(|begin| whole.starts_with(begin)) else {
+        return (title, None);
+    };
+    let is_code = |at: usize| begin[..at].matches('`').count() % 2 == 1;
+    let ends = CLAUSES.iter().flat_map(|mark| begin.rmatch_indices(mark)).map(|(at, _)| at);
+    let end = ends.filter(|at| begin[..*at].chars().count() >= CLAUSE && !is_code(*at)).max();
+    let rest = |at: usize| whole[at..].trim_start_matches(['.', ',', ';', ':', '-', '—', '–', ' ']);
+    let (title, rest, mark) = match end {
+        Some(at) => (begin[..at].to_string(), capitalized(rest(at)), ""),
+        None => (title.clone(), rest(begin.len()).to_string(), "… "),
+    };
+    (title, Some(rest).filter(|rest| word_count(rest) >= REST).map(|rest| format!("{mark}{rest}")))
+}
+
 impl RuleMemory {
     /// A memory without facts, but for the rest of a title that is too long.
     pub fn new(key: String, finding: Option<Finding>, title: &str, turns: Vec<usize>) -> RuleMemory {
         let whole = title.trim_end_matches(['.', ' ', ':', ',', '。', '：', '，', '；']);
-        let title = cut(whole, TITLE);
-        let begin = title.trim_end_matches('`').strip_suffix('…');
-        let rest =
-            begin.and_then(|begin| whole.strip_prefix(begin)).map(|rest| rest.trim_start_matches([',', ';', ':', '-', ' ']));
+        let (title, rest) = headed(whole);
         RuleMemory {
             key,
             finding,
             task_kind: None,
-            facts: rest.filter(|rest| word_count(rest) >= REST).map(|rest| format!("… {rest}")).into_iter().collect(),
+            facts: rest.into_iter().collect(),
             title,
             files: Vec::new(),
             sources: Vec::new(),
@@ -347,14 +365,16 @@ fn thing(
 
 /// Suitability of a statement as a title.
 fn lead(scored: &ScoredStatements, at: usize) -> f32 {
+    const DETAILS: Words = "line |lines |updated assertion|updated the assertion|updated test|updated the test|added test|added import|added the import|tests |test |import |imports |changelog|updated changelog|updated the changelog|readme|updated readme|removed unused|also ";
     let said = &scored.statements[at];
     let points = begins_with(POINTING, &said.text.to_lowercase());
     let change = scored.facts[said.turn].edits > 0 && scored.lexicon.count(&said.text).has(Class::Change);
     let long = said.text.chars().count() > LONG;
+    let is_detail = begins_with(DETAILS, &said.english().to_lowercase());
     // A row of a table says little without its table, and the name of a file little of the work.
     let listed = said.form == StatementForm::Row || begins_with_file(&said.text);
     scored.scores[at] - if listed { 0.4 } else { 0.0 } + if change { 0.2 } else { 0.0 }
-        - if points { 0.3 } else { 0.0 }
+        - if points || is_detail { 0.3 } else { 0.0 }
         - if long { 0.3 } else { 0.0 }
 }
 
