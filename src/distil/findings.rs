@@ -46,9 +46,9 @@ const CLAUSE: usize = 40;
 /// Splits a long text into a title, which ends with a clause where there is one, and the rest.
 fn headed(whole: &str) -> (String, Option<String>) {
     let title = cut(whole, TITLE);
-    let Some(begin) = title.trim_end_matches('`').strip_suffix('…').filter(|begin| whole.starts_with(begin)) else {
-        return (title, None);
-    };
+    let is_cut = whole.chars().count() > TITLE;
+    let begin = title.trim_end_matches('`').strip_suffix('…').filter(|begin| is_cut && whole.starts_with(begin));
+    let Some(begin) = begin else { return (title, None) };
     let is_code = |at: usize| begin[..at].matches('`').count() % 2 == 1;
     let ends = CLAUSES.iter().flat_map(|mark| begin.rmatch_indices(mark)).map(|(at, _)| at);
     let end = ends.filter(|at| begin[..*at].chars().count() >= CLAUSE && !is_code(*at)).max();

@@ -431,7 +431,13 @@ mod tests {
         ] {
             assert_eq!(kept(text), text);
         }
-        assert!(kept(r#"{"name":"API_KEY","value":"0b7Kq2mZx81LpTq9"}"#).contains("[redacted:"));
+        for text in [
+            r#"{"name":"API_KEY","value":"0b7Kq2mZx81LpTq9"}"#,
+            r#"{"role":"ci","secret_id":"0b7Kq2mZx81LpTq9"}"#,
+            r#"{"auth_key":"","session":"0b7Kq2mZx81LpTq9"}"#,
+        ] {
+            assert!(kept(text).contains("[redacted:"), "{text}");
+        }
     }
 
     #[test]

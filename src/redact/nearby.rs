@@ -50,14 +50,17 @@ pub fn nearby(bytes: &[u8], name: &Name) -> Option<Span> {
     None
 }
 
-/// Whether a name stands in a quoted pattern of alternatives: `grep -E "FAIL|PASS|ok"`.
+/// Whether a short name stands in a quoted pattern of words: `grep -E "FAIL|PASS|ok"`.
 pub fn is_in_pattern(bytes: &[u8], name: &Name) -> bool {
-    let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'|' | b'_' | b'-' | b'^' | b'$' | b'\\' | b'.' | b':');
+    let is_part = |b: u8| b.is_ascii_alphabetic() || matches!(b, b'|' | b'^' | b'$' | b':');
     let end = run(&bytes[..bytes.len().min(name.end + NEAR)], name.end, is_part);
     let before = bytes[name.start.saturating_sub(NEAR)..name.start].iter().rev();
     let start = name.start - before.take_while(|b| is_part(**b)).count();
     let quote = start.checked_sub(1).and_then(|at| bytes.get(at));
-    matches!(quote, Some(b'"' | b'\'')) && bytes.get(end) == quote && bytes[start..end].contains(&b'|')
+    name.kind == NameKind::ShortPassword
+        && matches!(quote, Some(b'"' | b'\''))
+        && bytes.get(end) == quote
+        && bytes[start..end].contains(&b'|')
 }
 
 fn found(start: usize, end: usize) -> Span {
@@ -389,11 +392,13 @@ pub fn in_column(bytes: &[u8], name: &Name) -> Vec<Span> {
     spans
 }
 
-/// Whether a text ends with the JSON name of an id: `"session_id":`, `"spawned_agent": `.
+/// Whether a text ends with the whole JSON name of an id: `"session_id":`, `"spawned_agent": `. Of `secret_id` only the end is
+/// there.
 fn is_named_id(before: &[u8]) -> bool {
-    const IDS: [&[u8]; 9] = [b"id", b"Id", b"uuid", b"agent", b"session", b"sha", b"commit", b"thread", b"request"];
+    const IDS: [&[u8]; 5] = [b"id", b"Id", b"uuid", b"agent", b"sha"];
     let name = before.trim_ascii_end().strip_suffix(b":").and_then(|name| name.trim_ascii_end().strip_suffix(b"\""));
-    name.is_some_and(|name| IDS.iter().any(|id| name.ends_with(id)))
+    let start = |name: &[u8]| name.iter().rposition(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')));
+    name.is_some_and(|name| start(name).is_some_and(|at| name[at] == b'"') && IDS.iter().any(|id| name.ends_with(id)))
 }
 
 /// Returns a strong value in quotes on the name's line: `setPassword("…")`, `if password == "…"`,
