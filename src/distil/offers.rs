@@ -177,6 +177,11 @@ fn named(lower: &str, options: &[(String, String)]) -> Option<usize> {
 /// offers nothing to choose among.
 fn options(offer: &str) -> Vec<(String, String)> {
     const LABELS: [&str; 2] = ["option ", "approach "];
+    // Most messages offer nothing, and a translation costs time.
+    let is_labelled = || LABELS.iter().any(|label| offer.to_ascii_lowercase().contains(label));
+    if !offer.contains(['?', '？']) && !is_labelled() {
+        return Vec::new();
+    }
     let tail: String = offer.chars().rev().take(600).collect::<Vec<_>>().into_iter().rev().collect();
     let tail = in_english(&tail).to_lowercase();
     let whole = in_english(offer).to_lowercase();
