@@ -234,14 +234,14 @@ pub fn entered_folder(line: &str) -> Option<&str> {
     (!rest.contains(['$', '`', '*', '~'])).then_some(folder)
 }
 
-/// The sorts of checks that the hooks of a repository ran before a commit. They passed, or there were no commit. Hooks print
+/// The sorts of checks that the hooks of a repository ran before a commit. They passed, or there would be no commit. Hooks print
 /// the commands that they start (`$ bun test src/`, `> vitest run`), results (`ruff....Passed`), or, before git's own
 /// line, words about checks (`lint ok`).
 pub fn checks_by_hooks(line: &str, output: &str) -> Vec<CommandKind> {
     const WORDS: [(CommandKind, &[&str]); 3] = [
         (CommandKind::Test, &["test", "tests", "pytest", "vitest", "jest", "pass", "passed"]),
         (CommandKind::Build, &["build", "typecheck", "tsc", "mypy", "pyright", "check-types"]),
-        (CommandKind::Lint, &["lint", "eslint", "ruff", "clippy", "biome", "prettier", "black", "flake8", "format"]),
+        (CommandKind::Lint, &["lint", "eslint", "ruff", "clippy", "biome", "prettier", "black", "flake8"]),
     ];
     let is_git = |part: &Vec<&str>| matches!(part.first().copied(), Some("git" | "cd"));
     let is_commit = classify(line) == CommandKind::Commit && !line.contains("--no-verify") && parts(line).iter().all(is_git);
@@ -254,6 +254,8 @@ pub fn checks_by_hooks(line: &str, output: &str) -> Vec<CommandKind> {
         let is_word = |words: &[&str]| lower.split(|c: char| !c.is_alphanumeric() && c != '-').any(|word| words.contains(&word));
         WORDS.into_iter().filter(move |(_, words)| is_word(words)).map(|(kind, _)| kind).collect::<Vec<_>>()
     };
+    // `warning: in the working copy of 'tests/a.rs', LF will be replaced by CRLF` is git's own, and what was skipped did not pass.
+    let is_about_checks = |line: &str| !["warning:", "hint:", "skip"].iter().any(|word| line.to_ascii_lowercase().contains(word));
     let mut found = Vec::new();
     let mut is_before = output.lines().any(is_made);
     for printed in output.lines().map(str::trim) {
@@ -261,7 +263,7 @@ pub fn checks_by_hooks(line: &str, output: &str) -> Vec<CommandKind> {
         let started = printed.strip_prefix("$ ").or_else(|| printed.strip_prefix("> "));
         let passed = printed.strip_suffix("Passed").filter(|name| name.ends_with("..."));
         found.extend(started.map(classify));
-        found.extend(passed.or(Some(printed).filter(|_| is_before)).map(named).unwrap_or_default());
+        found.extend(passed.or(Some(printed).filter(|line| is_before && is_about_checks(line))).map(named).unwrap_or_default());
     }
     found.retain(|kind| matches!(kind, CommandKind::Test | CommandKind::Build | CommandKind::Lint));
     found.sort();
@@ -462,6 +464,8 @@ mod tests {
             ("git commit -m x", made.to_string()),
             ("git commit --no-verify -m x", bun.clone()),
             ("bun run test && git commit -m x", bun.clone()),
+            ("git commit -m x", format!("warning: in the working copy of 'tests/a.rs', LF will be replaced by CRLF\n{made}")),
+            ("git commit -m x", format!("lint: skipped, nothing changed\n{made}")),
             ("git commit -m x", format!("FAILED tests/test_a.py::test_b\n{made}$ pytest\n")),
             ("git commit -m 'test the lint'", format!("{made} create mode 100644 tests/lint.ts\n")),
         ] {

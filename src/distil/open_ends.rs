@@ -137,9 +137,10 @@ const LEFT: Words = "next|next step|next steps|remaining|remaining work|still to
 const DEFERRED: Words = "not been verified|not verified|unverified|untested|still needs to|still need to|still has to|remains to be|to be verified|worth validating|worth checking|worth verifying|deferred to v|deferred to phase|deferred to a |deferred to the next|deferred to later|deferred to future|deferred until|left for later|left as a follow-up|out of scope for now|not yet implemented|not yet tested|not yet deployed|not yet wired|haven't tested|haven't verified|couldn't test|could not test|couldn't verify|could not verify|todo:";
 /// First words of a step that belongs to any work, or that speaks to the user.
 const ROUTINE: Words = "if you|let me know|feel free|test|verify|try|check|monitor|review|restart|refresh|reload|open|visit|enjoy|commit|push|run|deploy|merge|create a pr|open a pr|pull|wait|you can|start";
-/// First words of a remark, and words of what is done: under "Next steps" messages also end with such sentences.
-const REMARKS: Words =
-    "tip|one aside|aside|note|alternative|alternatively|fyi|the plan|the spec|the report|this |these |that |both |everything";
+/// First words of an aside, which is never work to be done.
+const ASIDES: Words = "tip|one aside|aside";
+/// First words of a remark, and words of what is done: messages also end with such sentences under "Next steps".
+const REMARKS: Words = "note|alternative|alternatively|fyi|the plan|the spec|the report|this |these |that |both |everything";
 const DONE_ALREADY: Words =
     " is now | are now |has been |have been | was saved| were saved|is in place|are in place| is done| is complete";
 /// Words of an open end by which work on it is recognized, as a share of its own.
@@ -240,7 +241,7 @@ fn left(turns: &[Turn], scored: &ScoredStatements) -> Vec<usize> {
             && !said.text.ends_with(['?', '？'])
             && !begins_with(ROUTINE, &english)
             && (has_word_of(DEFERRED, &english) || !begins_with(REMARKS, &english) && !has_word_of(DONE_ALREADY, &english))
-            && !begins_with("tip|one aside|aside", &english)
+            && !begins_with(ASIDES, &english)
             && !scored.facts[said.turn].repeats_outside(&said.text)
     };
     let taken_up = |at: usize| {

@@ -134,8 +134,10 @@ impl Step {
         match (tool.command, tool.succeeded) {
             (Some(CommandKind::Commit), _) if !failed => {
                 self.commits += 1;
-                let [line, output] = [&tool.content, &tool.outcome].map(|text| text.as_deref().unwrap_or_default());
-                checks_by_hooks(line, output).into_iter().filter(|_| !is_late).for_each(|kind| self.checked(kind, true));
+                if !is_late && tool.succeeded == Some(true) {
+                    let [line, output] = [&tool.content, &tool.outcome].map(|text| text.as_deref().unwrap_or_default());
+                    checks_by_hooks(line, output).into_iter().for_each(|kind| self.checked(kind, true));
+                }
             }
             (Some(command), Some(passed)) if !is_late => self.checked(command, passed),
             _ => {}

@@ -375,7 +375,7 @@ fn an_agent_that_takes_back_its_report_is_believed_the_second_time() {
 }
 
 #[test]
-fn what_a_plan_settles_is_not_told_as_the_users_own_words() {
+fn what_a_plan_settles_is_not_given_as_the_users_own_words() {
     let world = World::new();
     session(&world, "ordered-plan")
         .ask(
