@@ -8,7 +8,7 @@ use super::statements::{StatementForm, Words, begins_with, has_word_of, word_cou
 use super::turns::{Speaker, Turn, is_project_change, likeness};
 use super::user_decisions::{Decided, answer_lasts, decided, is_of_design, settles, with_reason};
 use crate::languages::in_english;
-use crate::model::{Finding, IN_PLAN, MemoryFile, Provenance, STATED_IN, Source, UserAnswer};
+use crate::model::{Finding, IN_PLAN, MemoryFile, Provenance, STATED_IN, Source, ToolUseRow, UserAnswer};
 use crate::text::{alike, cut, files_named, is_stop_word};
 use serde_json::Value;
 
@@ -111,7 +111,9 @@ fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize, reported: &[usi
     let plan = all.is_empty() && wish.is_none() && follows.is_some();
     all.extend(wish);
     if plan && let [first, rest @ ..] = settled_by_plan(scored, at).as_slice() {
-        let mut memory = new(format!("plan:p{}", asked.id), &worded(scored, *first), at);
+        let heading = scored.plan(at).map(|plan| format!("{}: ", scored.statements[plan].text.trim_start_matches("Plan: ")));
+        let title = format!("{}{}", heading.unwrap_or_default(), worded(scored, *first));
+        let mut memory = new(format!("plan:p{}", asked.id), &title, at);
         memory.content.insert(STATED_IN.into(), Value::from(IN_PLAN));
         for other in rest {
             memory.fact(&worded(scored, *other));
@@ -166,11 +168,10 @@ fn settled_by_plan(scored: &ScoredStatements, turn: usize) -> Vec<usize> {
     };
     let settles = |at: &usize| {
         let said = &scored.statements[*at];
-        !begins_with(
-            "run |verify|check |test |currently|add |create |update |implement |write |build |extend |modify ",
-            &said.text.to_lowercase(),
-        ) && !said.text.contains("already ")
-            && !begins_with("verification|testing|test plan", &scored.headings[*at])
+        let lower = said.text.to_lowercase();
+        !begins_with("run |verify|check |test |currently|add |create |update |implement |write |build |extend |modify ", &lower)
+            && !has_word_of("already |: verify|→ verify|does not contain|test with|tests for", &lower)
+            && !has_word_of("verification|testing|test plan|tests|.test.", &said.under.to_lowercase())
             && !begins_with(BEFORE, &scored.headings[*at])
             && scored.is_current(*at)
     };
@@ -351,11 +352,17 @@ pub fn add_files(memories: &mut [RuleMemory], turns: &[Turn]) {
         (memory.is_decided() || memory.finding == Some(Finding::WorkingCommand)) && memory.files.is_empty()
     };
     for memory in memories.iter_mut().filter(settles) {
-        let paths = about(memory, turns);
-        memory.files = paths.into_iter().map(|path| MemoryFile { path, modified: true, hash: None }).collect();
+        let edited: Vec<&str> = edits(turns).filter_map(|tool| tool.path.as_deref()).collect();
+        let file = |path: String| MemoryFile { modified: edited.contains(&path.as_str()), path, hash: None };
+        memory.files = about(memory, turns).into_iter().map(file).collect();
     }
 }
 
+fn edits<'a>(turns: &'a [Turn]) -> impl Iterator<Item = &'a ToolUseRow> {
+    turns.iter().flat_map(|turn| turn.tools.iter().copied()).filter(|tool| is_project_change(tool))
+}
+
+/// The files that a memory names, else those that were changed in its turn or the next one.
 fn about(memory: &RuleMemory, turns: &[Turn]) -> Vec<String> {
     let touched: Vec<&str> = turns.iter().flat_map(|turn| &turn.tools).filter_map(|tool| tool.path.as_deref()).collect();
     let named = files_named(&memory.title);
@@ -368,8 +375,7 @@ fn about(memory: &RuleMemory, turns: &[Turn]) -> Vec<String> {
         return distinct(named.into_iter().map(whole));
     }
     let Some(&at) = memory.turns.last() else { return Vec::new() };
-    let changed =
-        |turn: &Turn| distinct(turn.tools.iter().filter(|tool| is_project_change(tool)).filter_map(|tool| tool.path.clone()));
+    let changed = |turn: &Turn| distinct(edits(std::slice::from_ref(turn)).filter_map(|tool| tool.path.clone()));
     // What is decided in one turn may be done in the next.
     let paths = turns[at..].iter().take(2).map(changed).find(|paths| !paths.is_empty()).unwrap_or_default();
     if paths.len() > FEW { Vec::new() } else { paths }

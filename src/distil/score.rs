@@ -115,6 +115,9 @@ pub struct ScoredStatements {
     retracting: Vec<usize>,
 }
 
+/// First words of a heading within a plan, which is not the plan's title.
+const SECTIONS: Words = "design decisions|key |decisions|context|overview|background|files|changes|step|phase|task|1.";
+
 impl ScoredStatements {
     pub fn new(turns: &[Turn], weights: &ScoreWeights) -> ScoredStatements {
         let (statements, facts) = (unit_statements(turns), turns::turn_facts(turns));
@@ -156,14 +159,15 @@ impl ScoredStatements {
         lasts && superseded_at(at, &self.statements, &self.facts, &self.retracting).is_none()
     }
 
-    /// Returns the heading of a plan that the user ordered in a turn.
+    /// Returns the title of a plan that the user ordered in a turn.
     pub fn plan(&self, turn: usize) -> Option<usize> {
-        self.statements.iter().position(|statement| {
+        let heading = self.statements.iter().position(|statement| {
             statement.turn == turn
                 && statement.speaker == Speaker::Plan
                 && statement.form == StatementForm::Heading
                 && word_count(&statement.text) >= 3
-        })
+        });
+        heading.filter(|at| !begins_with(SECTIONS, &self.statements[*at].text.to_lowercase()))
     }
 
     /// Selects statements greedily by gain, besides those already `used`; returns their indexes in order.
