@@ -337,6 +337,9 @@ fn inner_words(line: &str) -> Vec<String> {
 const MANY: usize = 3;
 /// Memories of one sort in a unit.
 const MOST: usize = 2;
+/// Characters of a call that worked, and of one that failed.
+const WORKED: usize = 90;
+const FAILED: usize = 60;
 
 /// Adds what commands show: to the memory of the same turn, else as a memory of its own.
 pub fn add_evidence(memories: &mut Vec<RuleMemory>, turns: &[Turn]) {
@@ -359,9 +362,13 @@ pub fn add_evidence(memories: &mut Vec<RuleMemory>, turns: &[Turn]) {
         }
     }
     memories.extend(given_up(&failures, &all, turns).into_iter().take(MOST));
-    memories.extend(worked_after(&all).into_iter().take(MOST).map(|(failed, worked)| {
-        let call = |tool: &ToolUseRow, most: usize| cut(called(tool.content.as_deref().unwrap_or_default()), most);
-        let title = format!("`{}` works, not `{}`", call(worked, 90), call(failed, 60));
+    let call = |tool: &ToolUseRow, most: usize| cut(called(tool.content.as_deref().unwrap_or_default()), most);
+    // Calls that differ only in what is cut or redacted tell nobody which one works.
+    let differ = |(failed, worked): &(&ToolUseRow, &ToolUseRow)| {
+        !call(worked, WORKED).starts_with(call(failed, FAILED).trim_end_matches('…'))
+    };
+    memories.extend(worked_after(&all).into_iter().filter(differ).take(MOST).map(|(failed, worked)| {
+        let title = format!("`{}` works, not `{}`", call(worked, WORKED), call(failed, FAILED));
         let at = turn_of(turns, worked);
         let key = format!("works:t{}", worked.id);
         let mut memory = RuleMemory::new(key, Some(Finding::WorkingCommand), &title, vec![at]);
@@ -511,5 +518,23 @@ mod tests {
         let found = tool(1, "command", "bun run lint", false);
         assert!(lines(&[found, tool(2, "command", "bun run lint --fix", true)]).is_empty(), "a check that found something");
         assert!(lines(&[tool(1, "command", "grep a b", false), tool(2, "command", "grep a c", true)]).is_empty());
+    }
+
+    #[test]
+    fn calls_that_differ_only_where_they_are_cut_or_redacted_are_no_lesson() {
+        let lessons = |failed: &str, worked: &str| {
+            let mut story = super::super::testing::unit(&[(
+                "Set the secret of the deployment",
+                &[("command", failed, false), ("command", worked, true)],
+                "Done.",
+            )]);
+            story.tools[0].metadata = serde_json::json!({"response": "unknown flag: --app"});
+            let mut memories = Vec::new();
+            add_evidence(&mut memories, &super::super::turns::turns(&story, &crate::domains::of(None, None)));
+            memories.len()
+        };
+        assert_eq!(lessons("gh secret set HOST --app x", "gh secret set HOST"), 1);
+        let whole = "gh secret set HOST --env production --body [redacted:option-password] --repos first,second,third";
+        assert_eq!(lessons(&format!("{whole} --app actions"), whole), 0);
     }
 }
