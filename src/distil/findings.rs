@@ -16,7 +16,7 @@ const FACT: usize = 400;
 /// Words of a long title's rest that are worth a fact.
 const REST: usize = 2;
 /// Bytes of title and facts together.
-const BYTES: usize = 600;
+const BYTES: usize = 2400;
 const SOURCES: usize = 24;
 const FILES: usize = 40;
 
@@ -105,7 +105,8 @@ impl RuleMemory {
         if self.is_decided() {
             self.fact(&commit.title);
         } else {
-            let (facts, reported) = (std::mem::take(&mut self.facts), std::mem::replace(&mut self.title, commit.title));
+            let facts = std::mem::replace(&mut self.facts, commit.facts);
+            let reported = std::mem::replace(&mut self.title, commit.title);
             self.finding = commit.finding.filter(|_| self.finding != Some(Finding::Fix)).or(self.finding);
             self.fact(&reported);
             for fact in facts {
@@ -188,6 +189,29 @@ pub fn add(memories: &mut Vec<RuleMemory>, turns: &[Turn], scored: &ScoredStatem
     drop_bare_commits(memories);
 }
 
+/// Facts from which a memory is about more than its first one.
+const SEVERAL: usize = 3;
+
+/// Gives the unit's title to the first memory of its work that has a detail as its title, unless a memory has it already.
+pub fn give_title(memories: &mut [RuleMemory], title: &str) {
+    let is_detail = |memory: &RuleMemory| begins_with_file(&memory.title) || memory.facts.len() >= SEVERAL;
+    let is_work = |memory: &&mut RuleMemory| {
+        let is_changed = memory.files.iter().any(|file| file.modified);
+        !memory.is_decided() && !memory.is_summary() && !memory.content.contains_key("commit") && is_changed
+    };
+    // A title that is cut says less than a detail.
+    if title.ends_with('…') || memories.iter().any(|memory| !memory.is_decided() && alike(&memory.title, title)) {
+        return;
+    }
+    if let Some(work) = memories.iter_mut().find(is_work).filter(|work| is_detail(work)) {
+        let detail = std::mem::replace(&mut work.title, title.to_string());
+        let facts = std::mem::take(&mut work.facts);
+        for fact in std::iter::once(detail).chain(facts) {
+            work.fact(&fact);
+        }
+    }
+}
+
 /// Takes out commits of which only the subject is known, where the unit has better or the subject is of a chore.
 fn drop_bare_commits(memories: &mut Vec<RuleMemory>) {
     let is_bare = |memory: &RuleMemory| memory.facts.is_empty() && memory.key.starts_with("commit:");
@@ -210,13 +234,17 @@ pub fn drafts(memories: Vec<RuleMemory>, turns: &[Turn], domain: &Domain) -> Vec
     drafts.filter(|draft| draft.key.as_ref().is_none_or(|key| keys.insert(key.clone()))).collect()
 }
 
-/// Whether a commit without a message of its own belongs to an earlier memory: "commit this".
+/// Whether a commit belongs to an earlier memory: "commit this".
 fn is_committed_by(work: &RuleMemory, finding: &RuleMemory) -> bool {
-    let is_bare = finding.facts.is_empty() && finding.key.starts_with("commit:");
+    let is_commit = finding.key.starts_with("commit:");
+    let is_bare = is_commit && finding.facts.is_empty();
     // A decision about something else is not what was committed.
     let is_about = !work.is_decided() || overlap(&content_words(&work.title), &content_words(&finding.title)) > 0.0;
     let is_open = is_about && !work.content.contains_key("commit") && work.turns <= finding.turns;
-    is_bare && is_open && (work.turns == finding.turns || finding.files.is_empty() && work.files.iter().any(|file| file.modified))
+    // A turn that only commits, maybe with its line in the changelog, says once more what the work was.
+    let only_commits = finding.files.iter().all(|file| is_document(&file.path));
+    let commits_work = only_commits && work.files.iter().any(|file| file.modified);
+    is_open && (is_bare && work.turns == finding.turns || commits_work && (is_bare || is_commit && !work.is_decided()))
 }
 
 /// Tokens spent on each memory: those of a turn are divided equally among its memories, so that no token is counted twice
@@ -242,7 +270,7 @@ fn shares(turns: &[Turn], memories: &[RuleMemory]) -> Vec<Option<(i64, bool)>> {
 }
 
 /// First words of a statement that says nothing without the one before it.
-const FOLLOWING: Words = "this|that|these|those|they|it|its|both|with this|with that|in turn|one aside|side note|otherwise|instead|then|also|so|but|and|however|for that|because of this|here|there";
+const FOLLOWING: Words = "this|that|these|those|they|it|its|both|with this|with that|in turn|one aside|side note|otherwise|instead|then|also|so|but|and|however|for that|from that point|from then on|at that point|after that|that way|because of this|here|there";
 
 /// Memories of the chosen statements, in the order of their turns.
 fn findings(turns: &[Turn], scored: &ScoredStatements, chosen: &[usize], domain: &Domain) -> Vec<RuleMemory> {
@@ -278,6 +306,17 @@ fn findings(turns: &[Turn], scored: &ScoredStatements, chosen: &[usize], domain:
 
 /// Characters from which one statement is worth a memory.
 const ALONE: usize = 100;
+
+/// First words of an errand for the user, and words of how things stand at the moment.
+const ERRANDS: Words =
+    "open |test |try |run |visit |restart |reload |check |go to |you need to |you can |you should |let me |i'll |i haven't";
+const MOMENT: Words = "is running|are running|is now running|still running|still watching|will report back|is live|is now live|been merged into|been pushed|all fixes applied|up to date|in sync|synchronized|deployed and tested|ready to use|ready for|you should now|you should see|you're seeing";
+
+/// Whether a statement alone says only what is so at the moment, or what the user may do next.
+fn is_of_the_moment(said: &UnitStatement) -> bool {
+    let lower = said.english().to_lowercase();
+    said.speaker == Speaker::Agent && (begins_with(ERRANDS, &lower) || has_word_of(MOMENT, &lower))
+}
 
 /// Types of commits that later ones clear away, and of those of which the subject alone says too little.
 const PASSING: Words = "debug|wip|tmp|temp|fixup!|squash!";
@@ -348,10 +387,11 @@ fn thing(
     memory.sources.extend(statements.iter().map(|i| scored.statements[*i].source));
     memory.sources.extend(turn.tools.iter().filter(|tool| is_project_change(tool)).map(|tool| Source::ToolUse(tool.id)));
     memory.sources.extend(made.map(|tool| Source::ToolUse(tool.id)));
+    let is_alone = made.is_none() && left.is_empty() && memory.facts.is_empty();
     // One short sentence that nobody acted on is hardly ever worth a memory of its own.
-    let is_found = scored.facts[at].edits == 0 && domain.name == "coding";
-    let is_alone = is_found && made.is_none() && left.is_empty() && memory.facts.is_empty() && width(&memory.title) < ALONE;
-    if is_alone && !lead.is_some_and(|lead| names_cause(scored.statements[lead].english())) {
+    let is_short = scored.facts[at].edits == 0 && domain.name == "coding" && width(&memory.title) < ALONE;
+    let names_cause = || lead.is_some_and(|lead| names_cause(scored.statements[lead].english()));
+    if is_alone && (is_short && !names_cause() || lead.is_some_and(|lead| is_of_the_moment(&scored.statements[lead]))) {
         return Vec::new();
     }
     let mut memories = vec![memory];
@@ -401,9 +441,12 @@ fn is_own_choice(text: &str) -> bool {
     begins_with(CHOSE, &text.to_lowercase())
 }
 
+fn is_document(path: &str) -> bool {
+    path.ends_with(".md") || path.ends_with(".txt") || path.starts_with("docs/")
+}
+
 /// The kind of a change by its first words. Where code is the work, documents are neither fixed nor given abilities.
 fn kind_of_change(text: &str, turn: &Turn, domain: &Domain) -> Finding {
-    let is_document = |path: &str| path.ends_with(".md") || path.ends_with(".txt") || path.starts_with("docs/");
     let mut paths = turn.tools.iter().filter(|tool| is_project_change(tool)).filter_map(|tool| tool.path.as_deref()).peekable();
     match domain.name == "coding" && paths.peek().is_some() && paths.all(is_document) {
         true => Finding::Change,
@@ -493,19 +536,20 @@ fn is_fixed_defect(scored: &ScoredStatements, said: &UnitStatement) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::testing::unit;
+    use super::*;
     use crate::domains;
     use std::collections::HashSet;
 
     #[test]
     fn what_has_no_room_beside_two_commits_of_a_turn_is_kept_for_each() {
-        // Nine items that share no words, of a hundred characters each.
+        // Thirty items that share no words, of a hundred characters each.
         let long = |name: &str| -> String {
             let word = |at: usize| format!("{name}{}", char::from(b'a' + (at % 26) as u8).to_string().repeat(3 + at / 26));
             let item = |n: usize| {
                 let words: Vec<String> = (0..9).map(|w| word(n * 9 + w)).collect();
                 format!("- `{}_{}` now writes {}\n", words[0], words[1], words[2..].join(" "))
             };
-            (0..9).map(item).collect()
+            (0..30).map(item).collect()
         };
         let commit = |name: &str| format!("git commit -m 'Write {name} whole\n\n{}'", long(name));
         let (first, second) = (commit("header"), commit("footer"));
@@ -527,5 +571,67 @@ mod tests {
         let keys: Vec<&String> = drafts.iter().filter_map(|draft| draft.key.as_ref()).collect();
         assert_eq!(keys.iter().collect::<HashSet<_>>().len(), keys.len(), "{keys:?}");
         assert_eq!(keys.iter().filter(|key| key.contains('+')).count(), 2, "{keys:?}");
+    }
+    #[test]
+    fn a_commit_of_the_next_turn_heads_the_memory_of_the_work_that_it_commits() {
+        let mut story = unit(&[
+            (
+                "Cache the parsed header",
+                &[("edit", "src/cache.rs", true), ("edit", "src/header.rs", true)],
+                "- `src/cache.rs` — Added `HeaderCache`, which keeps the parsed header until the file's time changes\n\
+                 - `src/header.rs` — `parse_header` now asks the cache first and stores what it parsed",
+            ),
+            (
+                "commit it",
+                &[
+                    ("edit", "CHANGELOG.md", true),
+                    ("command", "git commit -m 'Cache the parsed header\n\nParsing took 40 ms of each start.'", true),
+                ],
+                "Committed.",
+            ),
+        ]);
+        let made = story.tools.iter_mut().find(|tool| tool.path.is_none()).expect("a commit");
+        made.metadata = serde_json::json!({"commit": {"sha": "4f2a9c1", "subject": "Cache the parsed header"}});
+        let drafts =
+            super::super::distil_unit(&story, &domains::of(None, None), &super::super::ScoreWeights::fitted(), None).drafts;
+        let headed: Vec<_> = drafts.iter().filter(|draft| draft.title == "Cache the parsed header").collect();
+        assert_eq!((headed.len(), drafts.len()), (1, 1), "{drafts:#?}");
+        assert!(headed[0].content["facts"].to_string().contains("HeaderCache"), "{:?}", headed[0].content);
+        assert_eq!(headed[0].content["commit"]["sha"], "4f2a9c1");
+    }
+
+    #[test]
+    fn a_memory_of_several_details_has_the_units_title() {
+        let details = ["`src/a.rs` — Added `first_part` for the parser", "`src/b.rs` — Added `second_part` for the writer"];
+        let work = |title: &str, facts: &[&str]| {
+            let mut memory = RuleMemory::new("thing:p2".into(), Some(Finding::Change), title, vec![0]);
+            assert!(facts.iter().all(|fact| memory.fact(fact)));
+            memory.files = vec![MemoryFile { path: "src/a.rs".into(), modified: true, hash: None }];
+            memory
+        };
+        let titles = |mut memories: Vec<RuleMemory>, title: &str| {
+            give_title(&mut memories, title);
+            memories.into_iter().map(|memory| (memory.title, memory.facts)).collect::<Vec<_>>()
+        };
+        let of_unit = "Split the parser from the writer";
+        assert_eq!(
+            titles(vec![work(details[0], &details[1..])], of_unit),
+            [(of_unit.into(), details.map(String::from).to_vec())]
+        );
+        // A title that is cut, or that another memory has, is not given.
+        assert_eq!(titles(vec![work(details[0], &[])], "Split the parser from…")[0].0, details[0]);
+        assert_eq!(titles(vec![work(details[0], &[]), work(of_unit, &[])], of_unit)[0].0, details[0]);
+    }
+
+    #[test]
+    fn what_is_so_only_at_the_moment_is_no_memory_by_itself() {
+        let drawn = |answer: &str| {
+            let story = unit(&[("Quote the fields of the exporter", &[("edit", "src/export.rs", true)], answer)]);
+            let drafts = super::super::distil_unit(&story, &domains::of(None, None), &super::super::ScoreWeights::fitted(), None);
+            drafts.drafts.into_iter().filter(|draft| draft.kind == MemoryKind::Observation).count()
+        };
+        assert_eq!(drawn("Added quotes around fields with commas in `src/export.rs`."), 1);
+        assert_eq!(drawn("The server is running with all fixes applied in `src/export.rs`."), 0);
+        assert_eq!(drawn("Open `http://localhost:8080/export` and you should see the fields of `src/export.rs`."), 0);
     }
 }
