@@ -377,7 +377,12 @@ pub const IN_PLAN: &str = "plan";
 impl MemoryRow {
     /// Whether it is an open end that nothing has ended.
     pub fn is_open(&self) -> bool {
-        self.kind == MemoryKind::Open && self.superseded_by.is_none() && !self.content.contains_key("ended")
+        self.kind == MemoryKind::Open && self.superseded_by.is_none() && !self.has_ended()
+    }
+
+    /// Whether it is an open end that a unit or a person has ended.
+    pub fn has_ended(&self) -> bool {
+        self.kind == MemoryKind::Open && self.content.contains_key("ended")
     }
 
     /// Whether it says what was decided, or what the user wants.

@@ -32,8 +32,13 @@ pub fn id(memory: &MemoryRow) -> String {
 pub fn word(memory: &MemoryRow) -> &str {
     match memory.kind_type.as_deref() {
         Some(kind_type) if memory.kind.properties().is_named_by_type => kind_type,
-        _ => memory.kind.name(),
+        _ => kind(memory),
     }
+}
+
+/// The kind of a memory in a word.
+fn kind(memory: &MemoryRow) -> &str {
+    if memory.has_ended() { "ended" } else { memory.kind.name() }
 }
 
 /// Returns the source of a memory's words, and who created the memory.
@@ -94,8 +99,7 @@ pub fn call_json(call: &Spend) -> Value {
 
 /// Returns a memory completely, with its sources and, if asked for, what it cost and the call that it comes from.
 pub fn whole(memory: &MemoryRow, call: Option<&Spend>, with_origin: bool, style: Style) -> String {
-    let mut head =
-        vec![format!("{} {}", time::day(memory.created_at), time::clock(memory.created_at)), memory.kind.name().to_string()];
+    let mut head = vec![format!("{} {}", time::day(memory.created_at), time::clock(memory.created_at)), kind(memory).to_string()];
     head.extend(memory.kind_type.as_ref().map(|kind_type| line(kind_type, 40)));
     head.push(origin(memory));
     head.extend(memory.pinned.then(|| "pinned".to_string()));

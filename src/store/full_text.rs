@@ -290,7 +290,8 @@ const MEMORIES: Sql = Sql {
              AND (?6 IS NULL OR EXISTS (SELECT 1 FROM memory_files f WHERE f.memory_id = m.id AND (f.path = ?6 OR substr(f.path, -length('/' || ?6)) = '/' || ?6)))
              AND (?7 IS NULL OR m.type = ?7)
              AND (?8 IS NULL OR EXISTS (SELECT 1 FROM json_each(m.concepts) WHERE value = ?8))
-             AND (?9 = '[]' OR m.kind IN (SELECT value FROM json_each(?9)))"
+             AND CASE ?9 WHEN '[]' THEN m.kind <> 'open' OR m.content ->> '$.ended' IS NULL
+                 ELSE m.kind IN (SELECT value FROM json_each(?9)) END"
     ),
 };
 

@@ -330,6 +330,11 @@ fn a_person_ends_an_open_end_and_opens_it_again() {
     Nothing is open.
     [exit 0]
     ");
+    // What has ended is no answer to a question, and says so where it is shown or asked for by its kind.
+    assert!(!world.nmem(&["search", "semicolons instead of commas", "--kind", "memory"]).text().contains(&ids[1]));
+    assert!(world.nmem(&["search", "--kind", "open", "semicolons"]).text().contains(&ids[1]));
+    let shown = world.nmem(&["show", &ids[1]]).text();
+    assert!(shown.contains(", ended, by rules"), "{shown}");
     // The session goes on, and its unit is distilled again.
     Session::again(&world, "two-steps").ask("thanks").close("You're welcome.").end();
     assert_snapshot!(open(), @"
@@ -389,6 +394,7 @@ fn what_a_plan_settles_is_not_given_as_the_users_own_words() {
     let decided = world.nmem(&["search", "--kind", "decision", "currency", "--json"]).lines()[0].clone();
     let shown = world.nmem(&["show", decided["id"].as_str().unwrap()]).text();
     assert!(shown.contains("by rules, from a plan that the user ordered") && !shown.contains("stated in"), "{shown}");
+    assert!(shown.contains("  Cache the totals: Never cache a total without the currency"), "{shown}");
     let start = world.nmem(&["context"]).text();
     assert!(!start.contains("Decisions and lessons that hold here"), "{start}");
 }
