@@ -75,7 +75,11 @@ pub fn nothing_json() -> Value {
     json!({"match": Grade::None.name()})
 }
 
-/// One hit: a line with its id, day and kind, then its passage.
+/// Maximum characters of the title in the line above a passage.
+const HEADLINE: usize = 60;
+
+/// One hit: a line with its id, day and kind, then its passage. A memory whose passage is from its middle shows its title,
+/// too.
 pub fn text(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> String {
     let what = kind(hit);
     let failed = if hit.succeeded == Some(false) { format!(" {}", style.bad("failed")) } else { String::new() };
@@ -83,8 +87,11 @@ pub fn text(hit: &Hit, words: &[String], style: Style, all_projects: bool) -> St
         hit.project.as_deref().filter(|_| all_projects).map(|p| format!(" {}", style.path(&line(p, 40)))).unwrap_or_default();
     let person = hit.team.as_ref().map(|team| format!(" {}", memory_text::member(team))).unwrap_or_default();
     let when = style.faint(&time::day(hit.at));
+    let has_title = |passage: &String| passage.starts_with(&hit.text);
+    let from_middle = hit.kind == HitKind::Memory && hit.passage.as_ref().is_some_and(|passage| !has_title(passage));
+    let title = if from_middle { format!("  {}", in_quotes(hit, line(&hit.text, HEADLINE))) } else { String::new() };
     format!(
-        "{}  {when}  {what}{failed}{project}{person}\n    {}",
+        "{}  {when}  {what}{failed}{project}{person}{title}\n    {}",
         style.strong(&id(hit)),
         marked(&in_quotes(hit, snippet(hit, words, SNIPPET.min(LINES * style.width.saturating_sub(6)))), words, style)
     )
