@@ -116,6 +116,9 @@ impl RuleMemory {
         self.content.extend(commit.content);
         self.files.extend(commit.files);
         self.sources.extend(commit.sources);
+        self.turns.extend(commit.turns);
+        self.turns.sort_unstable();
+        self.turns.dedup();
     }
 
     /// Makes the draft, in the words of a domain.
@@ -181,7 +184,7 @@ const LONG: usize = 140;
 /// Adds one memory per change or finding. A bare commit belongs to the memory of the work that it commits.
 pub fn add(memories: &mut Vec<RuleMemory>, turns: &[Turn], scored: &ScoredStatements, selected: &[usize], domain: &Domain) {
     for finding in findings(turns, scored, selected, domain) {
-        match memories.iter_mut().rev().find(|memory| is_committed_by(memory, &finding)) {
+        match memories.iter_mut().rev().find(|memory| is_committed_by(memory, &finding) || is_amended_by(memory, &finding)) {
             Some(work) => work.commit(finding),
             None => memories.push(finding),
         }
@@ -245,6 +248,12 @@ fn is_committed_by(work: &RuleMemory, finding: &RuleMemory) -> bool {
     let only_commits = finding.files.iter().all(|file| is_document(&file.path));
     let commits_work = only_commits && work.files.iter().any(|file| file.modified);
     is_open && (is_bare && work.turns == finding.turns || commits_work && (is_bare || is_commit && !work.is_decided()))
+}
+
+/// Whether a commit has the subject of an earlier one of the unit: it was amended, or made again.
+fn is_amended_by(work: &RuleMemory, finding: &RuleMemory) -> bool {
+    let are_commits = [work, finding].iter().all(|memory| memory.content.contains_key("commit"));
+    are_commits && !work.is_decided() && alike(&work.title, &finding.title)
 }
 
 /// Tokens spent on each memory: those of a turn are divided equally among its memories, so that no token is counted twice
@@ -633,5 +642,21 @@ mod tests {
         assert_eq!(drawn("Added quotes around fields with commas in `src/export.rs`."), 1);
         assert_eq!(drawn("The server is running with all fixes applied in `src/export.rs`."), 0);
         assert_eq!(drawn("Open `http://localhost:8080/export` and you should see the fields of `src/export.rs`."), 0);
+    }
+
+    #[test]
+    fn a_commit_that_is_made_again_is_one_memory_with_the_last_id() {
+        let made = |sha: &str, fact: &str, turn: usize| {
+            let mut memory = RuleMemory::new(format!("commit:{sha}"), Some(Finding::Change), "Cache the header", vec![turn]);
+            memory.fact(fact);
+            memory.content.insert("commit".into(), json!({"sha": sha}));
+            memory
+        };
+        let (mut first, second) =
+            (made("4f2a9c1", "`cache.rs` keeps the header", 0), made("77b01de", "`cache.rs` is bounded now", 1));
+        assert!(is_amended_by(&first, &second));
+        first.commit(second);
+        assert_eq!(first.facts, ["`cache.rs` is bounded now", "`cache.rs` keeps the header"]);
+        assert_eq!((&first.content["commit"]["sha"], first.turns), (&json!("77b01de"), vec![0, 1]));
     }
 }
