@@ -33,7 +33,7 @@ const RECOMMENDS: Words =
 /// First words of options that are work to be done, not ways to choose among.
 const CHORES: Words = "wait|stage|unstage|commit|push|merge|resolve|rebase|run|rerun|re-run|test|check|review|go|log|open|close|select|click|continue|proceed|verify|monitor|refresh|restart|retry|reload|deploy|investigate|look|create a pr|open a pr";
 /// Words of options about how the agent goes on, or for this moment.
-const OF_PROCESS: Words =
+const PROCESS_OPTIONS: Words =
     "subagent|this session|inline execution|don't commit|do not commit|without committing|for now|force-add|skip it";
 /// Words of a message that offers ways to choose among.
 const OFFERS: Words =
@@ -56,7 +56,7 @@ pub fn choice(offer: &str, prompt: &str) -> Option<Choice> {
     let made = |chosen: &[&str], is_refusal: bool| {
         let is_chore = chosen.iter().any(|text| {
             let english = in_english(text).to_lowercase();
-            begins_with(CHORES, &english) || has_word_of(OF_PROCESS, &english)
+            begins_with(CHORES, &english) || has_word_of(PROCESS_OPTIONS, &english)
         });
         let each = if chosen.len() > 1 { OPTION / chosen.len() + 20 } else { OPTION };
         let made = Choice {

@@ -298,11 +298,11 @@ fn requested(said: &str) -> String {
 }
 
 /// Questions about how the conversation goes on.
-const OF_PROCESS: Words = "what would you like to do|what do you want to do|what next|do next|how would you like to proceed|how should i proceed|next area|more questions|would you like me to|do you want me to|want to discuss|want me to|ready to|shall i |should i |proceed|continue|move on";
+const PROCESS_QUESTIONS: Words = "what would you like to do|what do you want to do|what next|do next|how would you like to proceed|how should i proceed|next area|more questions|would you like me to|do you want me to|want to discuss|want me to|ready to|shall i |should i |proceed|continue|move on";
 
 /// Whether a question of the agent asks how something shall be, not how the conversation goes on.
 pub fn is_of_design(question: &str) -> bool {
-    !has_word_of(OF_PROCESS, &in_english(question).to_lowercase())
+    !has_word_of(PROCESS_QUESTIONS, &in_english(question).to_lowercase())
 }
 
 /// Returns true if an answer to the agent's question settles something: it is not "yes", no order for this moment, and does

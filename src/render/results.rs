@@ -132,7 +132,7 @@ pub fn snippet(hit: &Hit, words: &[String], length: usize) -> String {
     if from > 0 { format!("…{cut}") } else { cut }
 }
 
-/// A passage of a memory on one line, each of its lines once, with a dash behind the title.
+/// A passage of a memory on one line: a dash after the title, and each other line once, as a sentence or up to a semicolon.
 fn memory_line(title: &str, passage: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for text in passage.lines().map(|text| line(text, usize::MAX)).filter(|text| !text.is_empty()) {
@@ -140,12 +140,18 @@ fn memory_line(title: &str, passage: &str) -> String {
             lines.push(text);
         }
     }
-    let rest = lines.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ");
-    match lines.first() {
-        Some(first) if !rest.is_empty() && *first == line(title, usize::MAX) => format!("{first} — {rest}"),
-        Some(first) => format!("{first} {rest}").trim_end().to_string(),
-        None => String::new(),
+    let title = line(title, usize::MAX);
+    let mut out = String::new();
+    for (at, text) in lines.iter().enumerate() {
+        out += match (at, out.chars().last()) {
+            (0, _) => "",
+            (1, _) if lines[0] == title => " — ",
+            (_, Some('.' | '!' | '?' | ':' | ';' | ',' | '…' | '。' | '"')) => " ",
+            _ => "; ",
+        };
+        out += text;
     }
+    out
 }
 
 fn marked(text: &str, words: &[String], style: Style) -> String {
@@ -285,5 +291,26 @@ mod tests {
         let words = ["hook".to_string()];
         assert_eq!(marked("the hook, hooks", &words, Style::default()), "the hook, hooks");
         assert_eq!(marked("the hook", &words, Style { colour: true, ..Style::default() }), "the \u{1b}[1;33mhook\u{1b}[0m");
+    }
+
+    #[test]
+    fn a_memory_shows_its_title_once_and_its_facts_apart() {
+        let memory = |passage: &str| {
+            let passage = Some(passage.to_string());
+            let hit = Hit {
+                kind: HitKind::Memory,
+                name: "observation".into(),
+                what: "change".into(),
+                passage,
+                ..hit("Cache the header")
+            };
+            text(&hit, &[], Style::default(), false)
+        };
+        let begin = memory("Cache the header\nParsing took 40 ms.\n`cache.rs` keeps it\n`parse` asks it");
+        assert_eq!(
+            begin,
+            "m7  1970-01-01  change\n    Cache the header — Parsing took 40 ms. `cache.rs` keeps it; `parse` asks it"
+        );
+        assert_eq!(memory("`parse` asks it"), "m7  1970-01-01  change  Cache the header\n    `parse` asks it");
     }
 }
