@@ -225,6 +225,7 @@ mod tests {
         let at = |path: &str| relative(path, Some(r"C:\Users\me\app"), None);
         assert_eq!(at(r"c:\Users\me\app\src\a.rs"), "src/a.rs");
         assert_eq!(at(r"C:\Users\me\app2\a.rs"), r"C:\Users\me\app2\a.rs");
+        assert_eq!(relative(r"C:\Users\me\.app.toml", Some("/home/me/app"), None), "C:/Users/me/.app.toml");
         assert_eq!(identify(Path::new("app"), None, None), None);
     }
 

@@ -83,6 +83,10 @@ pub fn relative(path: &str, cwd: Option<&str>, home: Option<&Path>) -> String {
     if !Path::new(cwd).is_absolute() {
         return relative_on_windows(path, cwd).unwrap_or_else(|| path.to_string());
     }
+    // A path of another machine would seem to be inside.
+    if cfg!(unix) && of_windows(path).is_some() {
+        return path.replace('\\', "/");
+    }
     let cwd = Path::new(cwd);
     let full = lexical(&cwd.join(path));
     let root = worktree_root(cwd, home).unwrap_or(cwd);
