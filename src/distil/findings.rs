@@ -464,7 +464,7 @@ fn kind_of_change(text: &str, turn: &Turn, domain: &Domain) -> Finding {
 }
 
 /// Headings without which an item says something else: `Removed:`, `Kept as "checkpoints":`.
-const TURNING: Words = "removed|deleted|dropped|kept|unchanged|not changed|reverted|before|old|previously|not done|skipped|rejected|deprecated|limitations|limitation|known limitations|known issues|out of scope";
+const TURNING: Words = "alternatives|options rejected|considered|removed|deleted|dropped|kept|unchanged|not changed|reverted|before|old|previously|not done|skipped|rejected|deprecated|limitations|limitation|known limitations|known issues|out of scope";
 /// Headings over the description of a defect.
 const DEFECTS: Words = "cause|problem|issue|bug|what was wrong|why it|before|symptom|current behavior|current behaviour";
 /// First words of a description of a defect.
