@@ -140,7 +140,9 @@ pub fn whole(memory: &MemoryRow, call: Option<&Spend>, with_origin: bool, style:
         }
     };
     fact("changed", file(true));
-    fact("read", file(false).filter(|_| !memory.kind.is_summary()));
+    // What is decided may be about a file that nobody opened.
+    let other = if memory.kind.is_lasting() { "about" } else { "read" };
+    fact(other, file(false).filter(|_| !memory.kind.is_summary()));
     fact("concepts", Some(memory.concepts.join(", ")).filter(|list| !list.is_empty()).map(|list| line(&list, 200)));
     let unit = memory.unit.map(|unit| format!("u{unit}"));
     let session = memory.session.map(|session| format!("s{session}"));
