@@ -317,9 +317,8 @@ fn findings(turns: &[Turn], scored: &ScoredStatements, chosen: &[usize], domain:
 const ALONE: usize = 100;
 
 /// First words of an errand for the user, and words of how things stand at the moment.
-const ERRANDS: Words =
-    "open |test |try |run |visit |restart |reload |check |go to |you need to |you can |you should |let me |i'll |i haven't";
-const MOMENT: Words = "is running|are running|is now running|still running|still watching|will report back|is live|is now live|been merged into|been pushed|all fixes applied|up to date|in sync|synchronized|deployed and tested|ready to use|ready for|you should now|you should see|you're seeing";
+const ERRANDS: Words = "open |try |visit |restart |reload |go to |you can |let me |i'll |i haven't";
+const MOMENT: Words = "is running|are running|is now running|still running|still watching|will report back|is now live|been merged into|been pushed|all fixes applied|deployed and tested|ready to use|you should now|you should see|you're seeing";
 
 /// Whether a statement alone says only what is so at the moment, or what the user may do next.
 fn is_of_the_moment(said: &UnitStatement) -> bool {
@@ -400,7 +399,8 @@ fn thing(
     // One short sentence that nobody acted on is hardly ever worth a memory of its own.
     let is_short = scored.facts[at].edits == 0 && domain.name == "coding" && width(&memory.title) < ALONE;
     let names_cause = || lead.is_some_and(|lead| names_cause(scored.statements[lead].english()));
-    if is_alone && (is_short && !names_cause() || lead.is_some_and(|lead| is_of_the_moment(&scored.statements[lead]))) {
+    let passes = || lead.is_some_and(|lead| is_of_the_moment(&scored.statements[lead]));
+    if is_alone && (is_short || passes()) && !names_cause() {
         return Vec::new();
     }
     let mut memories = vec![memory];

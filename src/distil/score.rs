@@ -116,7 +116,7 @@ pub struct ScoredStatements {
 }
 
 /// First words of a heading within a plan, which is not the plan's title.
-const SECTIONS: Words = "design decisions|key |decisions|context|overview|background|files|changes|step|phase|task|1.";
+const SECTIONS: Words = "design decisions|key decisions|key behavior|key changes|files to|changes to make|step 1|phase 1|task 1";
 
 impl ScoredStatements {
     pub fn new(turns: &[Turn], weights: &ScoreWeights) -> ScoredStatements {

@@ -377,7 +377,10 @@ impl TurnFacts {
     /// Whether the agent may have a statement from outside: it repeats such a text, gives an order after reading one, or
     /// names a host that only such a text names.
     pub fn repeats_outside(&self, text: &str) -> bool {
-        let lower = if self.outside.is_empty() { return false } else { text.to_lowercase() };
+        if self.outside.is_empty() {
+            return false;
+        }
+        let lower = text.to_lowercase();
         let names_host = || self.outside_hosts.iter().any(|host| lower.contains(host.as_str()));
         orders(text) || names_host() || quotes(&self.outside, &lower)
     }
