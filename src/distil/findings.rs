@@ -116,9 +116,12 @@ impl RuleMemory {
         self.content.extend(commit.content);
         self.files.extend(commit.files);
         self.sources.extend(commit.sources);
-        self.turns.extend(commit.turns);
-        self.turns.sort_unstable();
-        self.turns.dedup();
+        // A decision keeps the time at which the user said it.
+        if !self.is_decided() {
+            self.turns.extend(commit.turns);
+            self.turns.sort_unstable();
+            self.turns.dedup();
+        }
     }
 
     /// Makes the draft, in the words of a domain.
@@ -196,7 +199,8 @@ pub fn add(memories: &mut Vec<RuleMemory>, turns: &[Turn], scored: &ScoredStatem
 const SEVERAL: usize = 3;
 
 /// Gives the unit's title to the first memory of its work that has a detail as its title, unless a memory has it already.
-pub fn give_title(memories: &mut [RuleMemory], title: &str) {
+/// The user's own request is no title of what the agent reports; a plan's is.
+pub fn give_title(memories: &mut [RuleMemory], title: &str, turns: &[Turn], scored: &ScoredStatements) {
     let is_detail = |memory: &RuleMemory| begins_with_file(&memory.title) || memory.facts.len() >= SEVERAL;
     let is_work = |memory: &&mut RuleMemory| {
         let is_changed = memory.files.iter().any(|file| file.modified);
@@ -206,7 +210,13 @@ pub fn give_title(memories: &mut [RuleMemory], title: &str) {
     if title.ends_with('…') || memories.iter().any(|memory| !memory.is_decided() && alike(&memory.title, title)) {
         return;
     }
-    if let Some(work) = memories.iter_mut().find(is_work).filter(|work| is_detail(work)) {
+    let is_plans = (0..turns.len()).filter_map(|at| scored.plan(at)).any(|plan| scored.statements[plan].text.ends_with(title));
+    let is_request = || {
+        let lower = title.to_lowercase();
+        turns.iter().filter_map(|turn| turn.asked).any(|asked| asked.text.to_lowercase().contains(&lower))
+    };
+    let work = memories.iter_mut().find(is_work).filter(|work| is_detail(work));
+    if let Some(work) = work.filter(|_| is_plans || !is_request()) {
         let detail = std::mem::replace(&mut work.title, title.to_string());
         let facts = std::mem::take(&mut work.facts);
         for fact in std::iter::once(detail).chain(facts) {
@@ -619,7 +629,10 @@ mod tests {
             memory
         };
         let titles = |mut memories: Vec<RuleMemory>, title: &str| {
-            give_title(&mut memories, title);
+            let story = unit(&[("Make the parser its own file", &[("edit", "src/a.rs", true)], "Done.")]);
+            let turns = super::super::turns::turns(&story, &domains::of(None, None));
+            let scored = ScoredStatements::new(&turns, &super::super::ScoreWeights::fitted());
+            give_title(&mut memories, title, &turns, &scored);
             memories.into_iter().map(|memory| (memory.title, memory.facts)).collect::<Vec<_>>()
         };
         let of_unit = "Split the parser from the writer";
@@ -627,7 +640,8 @@ mod tests {
             titles(vec![work(details[0], &details[1..])], of_unit),
             [(of_unit.into(), details.map(String::from).to_vec())]
         );
-        // A title that is cut, or that another memory has, is not given.
+        // A title that is cut, that another memory has, or that is the user's request is not given.
+        assert_eq!(titles(vec![work(details[0], &[])], "Make the parser its own file")[0].0, details[0]);
         assert_eq!(titles(vec![work(details[0], &[])], "Split the parser from…")[0].0, details[0]);
         assert_eq!(titles(vec![work(details[0], &[]), work(of_unit, &[])], of_unit)[0].0, details[0]);
     }
@@ -658,5 +672,9 @@ mod tests {
         first.commit(second);
         assert_eq!(first.facts, ["`cache.rs` is bounded now", "`cache.rs` keeps the header"]);
         assert_eq!((&first.content["commit"]["sha"], first.turns), (&json!("77b01de"), vec![0, 1]));
+        // A decision keeps the time at which the user said it.
+        let mut decided = RuleMemory::new("decision:p1:0".into(), Some(Finding::Decision), "Never cache the body", vec![0]);
+        decided.commit(made("4f2a9c1", "", 1));
+        assert_eq!(decided.turns, [0]);
     }
 }

@@ -57,7 +57,7 @@ pub fn distil_unit(story: &UnitStory, domain: &Domain, weights: &ScoreWeights, i
     decisions::add_files(&mut memories, &turns);
     memories.extend(open_ends::open_ends(story, &turns, &scored));
     let title = summary::title(story, &turns, &scored);
-    title.iter().for_each(|title| findings::give_title(&mut memories, title));
+    title.iter().for_each(|title| findings::give_title(&mut memories, title, &turns, &scored));
     memories.extend(summary::summary(story, &turns, title.as_deref(), &memories));
     let by_agent = notes::drafts(&notes, &turns, domain);
     UnitDrafts { title, drafts: findings::drafts(memories, &turns, domain), by_agent, ..UnitDrafts::default() }
