@@ -170,8 +170,9 @@ fn settled_by_plan(scored: &ScoredStatements, turn: usize) -> Vec<usize> {
         let said = &scored.statements[*at];
         let lower = said.text.to_lowercase();
         !begins_with("run |verify|check |test |currently|add |create |update |implement |write |build |extend |modify ", &lower)
-            && !has_word_of("already |: verify|→ verify|does not contain|test with|tests for", &lower)
-            && !has_word_of("verification|testing|test plan|tests|.test.", &said.under.to_lowercase())
+            && !has_word_of("already |: verify|→ verify|test with|tests for", &lower)
+            && !begins_with("verification|testing|test plan|tests|unit tests", &scored.headings[*at])
+            && !said.under.rsplit(" > ").next().is_some_and(|above| above.contains(".test."))
             && !begins_with(BEFORE, &scored.headings[*at])
             && scored.is_current(*at)
     };
@@ -351,8 +352,8 @@ pub fn add_files(memories: &mut [RuleMemory], turns: &[Turn]) {
     let settles = |memory: &&mut RuleMemory| {
         (memory.is_decided() || memory.finding == Some(Finding::WorkingCommand)) && memory.files.is_empty()
     };
+    let edited: Vec<&str> = edits(turns).filter_map(|tool| tool.path.as_deref()).collect();
     for memory in memories.iter_mut().filter(settles) {
-        let edited: Vec<&str> = edits(turns).filter_map(|tool| tool.path.as_deref()).collect();
         let file = |path: String| MemoryFile { modified: edited.contains(&path.as_str()), path, hash: None };
         memory.files = about(memory, turns).into_iter().map(file).collect();
     }

@@ -400,6 +400,22 @@ fn what_a_plan_settles_is_not_given_as_the_users_own_words() {
 }
 
 #[test]
+fn a_plan_about_tests_settles_what_it_decides_and_not_its_test_cases() {
+    let world = World::new();
+    session(&world, "plan-of-tests")
+        .ask(
+            "Implement the following plan:\n\n# Plan: Tests for the exporter's quotes\n\n## Decisions\n\n- Never start a \
+             server in these tests, only the library is called\n\n## Tests\n\n- The quoted field is never cut, only escaped\n",
+        )
+        .edit("tests/export.rs")
+        .close("The exporter has tests for its quotes.")
+        .end();
+    let decided = world.nmem(&["search", "--kind", "decision", "server quoted field", "--json"]).text();
+    assert!(decided.contains("Tests for the exporter's quotes: Never start a server"), "{decided}");
+    assert!(!decided.contains("never cut"), "{decided}");
+}
+
+#[test]
 fn a_plan_that_was_only_written_is_open() {
     let world = World::new();
     let plan = world.home().join(".claude/plans/happy-tree.md");
