@@ -50,8 +50,8 @@ pub fn kind(hit: &Hit) -> &str {
         HitKind::Prompt => "prompt",
         HitKind::Tool if hit.passage.is_some() => "commit",
         HitKind::Tool => &hit.what,
-        // Observations show their type, other memories their kind.
-        HitKind::Memory if hit.name == "observation" && !hit.what.is_empty() => &hit.what,
+        // Observations and ended open ends show their type, other memories their kind.
+        HitKind::Memory if matches!(hit.name.as_str(), "observation" | "open") && !hit.what.is_empty() => &hit.what,
         HitKind::Memory => &hit.name,
     }
 }

@@ -277,7 +277,7 @@ const PROMPTS: Sql = Sql {
 const MEMORIES: Sql = Sql {
     newest: Newest::OfProject("SELECT id, 0.0 FROM memories WHERE (?1 IS NULL OR project_id = ?1) ORDER BY created_at DESC, id DESC LIMIT ?2"),
     load: concat!(
-        "SELECT m.id, m.type, m.title, ",
+        "SELECT m.id, iif(m.kind = 'open' AND m.content ->> '$.ended' IS NOT NULL, 'ended', m.type), m.title, ",
         memory_lines!(),
         ",
              NULL, NULL, pr.name, coalesce(s.agent_session_id, ''), coalesce(m.platform, ''), m.created_at, m.work_unit_id,

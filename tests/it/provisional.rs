@@ -332,7 +332,8 @@ fn a_person_ends_an_open_end_and_opens_it_again() {
     ");
     // What has ended is no answer to a question, and says so where it is shown or asked for by its kind.
     assert!(!world.nmem(&["search", "semicolons instead of commas", "--kind", "memory"]).text().contains(&ids[1]));
-    assert!(world.nmem(&["search", "--kind", "open", "semicolons"]).text().contains(&ids[1]));
+    let found = world.nmem(&["search", "--kind", "open", "semicolons"]).text();
+    assert!(found.contains(&ids[1]) && found.contains("  ended"), "{found}");
     let shown = world.nmem(&["show", &ids[1]]).text();
     assert!(shown.contains(", ended, by rules"), "{shown}");
     // The session goes on, and its unit is distilled again.
