@@ -537,7 +537,11 @@ fn upper_first(text: &str) -> String {
 /// heading about a problem, where edits of its turn or of a later one have its names or words.
 fn is_fixed_defect(scored: &ScoredStatements, said: &UnitStatement) -> bool {
     let lower = said.text.to_lowercase();
-    if has_word_of(REPORTS, &lower) || !scored.lexicon.count(&said.text).has(Class::Problem) || said.text.ends_with(['?', '？'])
+    // A plan says what shall be, also in these words.
+    if said.speaker == Speaker::Plan
+        || has_word_of(REPORTS, &lower)
+        || !scored.lexicon.count(&said.text).has(Class::Problem)
+        || said.text.ends_with(['?', '？'])
     {
         return false;
     }

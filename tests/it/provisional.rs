@@ -406,9 +406,9 @@ fn a_plan_about_tests_settles_what_it_decides_and_not_its_test_cases() {
     session(&world, "plan-of-tests")
         .ask(
             "Implement the following plan:\n\n# Plan: Tests for the exporter's quotes\n\n## Decisions\n\n- Never start a \
-             server in these tests, only the library is called\n\n## Tests\n\n- The quoted field is never cut, only escaped\n",
+             server without the fixture it was missing before, only the library is called\n\n## Tests\n\n- The quoted field is never cut, only escaped\n",
         )
-        .edit("tests/export.rs")
+        .uses("Edit", json!({"file_path": world.project().join("tests/export.rs"), "old_string": "", "new_string": "start_server(fixture); library is called"}), json!({}))
         .close("The exporter has tests for its quotes.")
         .end();
     let decided = world.nmem(&["search", "--kind", "decision", "server quoted field", "--json"]).text();
