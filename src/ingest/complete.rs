@@ -14,7 +14,7 @@ use crate::project::{self, git};
 use crate::redact::Clean;
 use crate::runtime;
 use crate::store::Store;
-use crate::store::events::TranscriptRead;
+use crate::store::events::{TranscriptMark, TranscriptRead};
 use anyhow::Result;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -38,11 +38,12 @@ pub fn complete(run: &Run, mut event: Event) -> Event {
         event.transcript_length = transcript_length(run, &event);
     }
     if run.caller == Caller::Hook {
-        if event.transcript.is_none() && matches!(event.what, EventKind::TurnEnded { .. }) {
+        let is_file = |path: &str| path.ends_with(".jsonl");
+        if !event.transcript.as_deref().is_some_and(is_file) && matches!(event.what, EventKind::TurnEnded { .. }) {
             let adapter = platforms::adapter(event.platform);
             let folders = session_folders(event.platform, run.home());
             let file = folders.iter().find_map(|folder| adapter.session_file(&event.session, folder));
-            event.transcript = file.map(|file| file.display().to_string());
+            event.transcript = file.map(|file| file.display().to_string()).or(event.transcript);
         }
         complete_from_transcript(run, &mut event);
     }
@@ -169,10 +170,12 @@ pub fn read_transcript(run: &Run, store: &Store, event: &Clean<Event>) -> Result
         _ => return Ok(None),
     }
     let Some(path) = transcript_path(run, event) else { return Ok(None) };
-    let mark = store.transcript_mark(event.platform, &event.session)?.unwrap_or_default();
+    let adapter = platforms::adapter(event.platform);
+    let known = store.transcript_mark(event.platform, &event.session)?.unwrap_or_default();
+    let (known_to, mark) = (known.offset, if adapter.has_file_per_turn() { TranscriptMark::default() } else { known });
     let Ok(stretch) = files::tail(&path, mark.offset, BYTES) else { return Ok(None) };
     let off = pauses(run, event);
-    let misses_prompts = mark.turn.is_none() && !platforms::adapter(event.platform).reports_prompts();
+    let misses_prompts = mark.turn.is_none() && !adapter.reports_prompts();
     let from = mark.turn.or(misses_prompts.then_some(mark.offset));
     let mut turn = TurnReader::new(run, event.platform, &path, from);
     let (usage, to) = if event.platform == Platform::ClaudeCode {
@@ -200,7 +203,7 @@ pub fn read_transcript(run: &Run, store: &Store, event: &Clean<Event>) -> Result
     let mut events: Vec<Event> = taken.into_iter().chain(turn.events()).collect();
     events.retain(|event| misses_prompts || !matches!(event.what, EventKind::UserPrompt { .. }));
     let missed = missed(run, store, event, events)?;
-    Ok(Some(TranscriptRead { usage: run.redactor.clean(usage), from: mark.offset, to, missed }))
+    Ok(Some(TranscriptRead { usage: run.redactor.clean(usage), from: known_to, to, missed }))
 }
 
 /// Returns a function that says whether recording was paused when a record was written. A record without a timestamp may

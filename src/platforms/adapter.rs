@@ -77,6 +77,11 @@ pub trait Adapter: Sync {
         None
     }
 
+    /// Returns true if the session's file begins again with each turn.
+    fn has_file_per_turn(&self) -> bool {
+        false
+    }
+
     /// The session's file below the agent's folder, if hooks do not name it.
     fn session_file(&self, _session: &str, _folder: &Path) -> Option<PathBuf> {
         None

@@ -55,10 +55,11 @@ pub fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
             one("Write", json!({"file_path": path(), "content": of(&["content", "contents", "text", "file_text"])}))
         }
         // A list of changes to one file.
-        "edit" | "MultiEdit" | "multiedit" if input["edits"].is_array() => {
-            let edits = input["edits"].as_array().into_iter().flatten();
+        "edit" | "MultiEdit" | "multiedit" | "search_replace" if input["edits"].is_array() || input["content"].is_array() => {
+            let edits = field(input, &["edits", "content"]).as_array().into_iter().flatten();
             let edit = |edit: &Value| {
-                let (old, new) = (field(edit, &["oldText", "old_string"]), field(edit, &["newText", "new_string"]));
+                let (old, new) =
+                    (field(edit, &["oldText", "old_string", "old_str"]), field(edit, &["newText", "new_string", "new_str"]));
                 ("Edit".to_string(), json!({"file_path": path(), "old_string": old, "new_string": new}))
             };
             edits.map(edit).collect()

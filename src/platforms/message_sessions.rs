@@ -171,7 +171,8 @@ impl PastReader for MessageReader {
     }
 }
 
-fn text(value: &Value) -> String {
+/// The text of a value that is one.
+pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_string()
 }
 
@@ -191,7 +192,7 @@ pub fn counted(usage: &Value, [input, output, cache_read, cache_write]: [&str; 4
 }
 
 /// The same, where the input includes what the cache had.
-fn counted_with_cache(usage: &Value, names: [&str; 4]) -> Option<Part> {
+pub fn counted_with_cache(usage: &Value, names: [&str; 4]) -> Option<Part> {
     match counted(usage, names)? {
         Part::Tokens(tokens) => {
             let input = (tokens.input - tokens.cache_read - tokens.cache_write).max(0);

@@ -1,7 +1,7 @@
 //! Agents. Each has a folder with its hooks and its past sessions; agents' field names occur nowhere else. Files:
 //! `adapter` (the trait, the answers of hooks), `other_hosts`
 //! (agents with hooks like Claude Code's, custom agents), `host_calls` (their tools), `message_sessions` (their past
-//! sessions), `read_only` (agents of which nmem only reads past sessions), `payload` (a hook's stdin) and `json_repair`,
+//! sessions), `vibe_journal` (those of Mistral Vibe), `read_only` (agents of which nmem only reads past sessions), `payload` (a hook's stdin) and `json_repair`,
 //! `speaker` (the person's words: prompts, and answers to questions),
 //! `translated` (calls of other agents as Claude Code's), `transcript_tail`, `past` (readers of past sessions),
 //! `settings_file` (hooks and MCP servers in settings), `claude_mem` (its database); `claude`, `codex`, `copilot`,
@@ -34,6 +34,7 @@ pub mod settings_file;
 pub mod speaker;
 pub mod transcript_tail;
 mod translated;
+mod vibe_journal;
 
 pub use payload::DecodeContext;
 pub use translated::{cwd, session_id};

@@ -7,7 +7,7 @@ use super::past::{PastFormat, text_of};
 use super::payload::DecodeContext;
 use super::settings_file::{McpForm, McpServers, OwnFile, Permission, Setup, Shape, Subscribed, WindowsShell, to};
 use super::translated::{self, HookCall, Translated, cwd, field, unpacked};
-use super::{claude, message_sessions, read_only};
+use super::{claude, message_sessions, read_only, vibe_journal};
 use crate::model::{Event, InjectionPoint, Platform};
 use serde_json::{Value, json};
 use std::fs;
@@ -81,6 +81,8 @@ pub struct OtherHost {
     closing: Option<FindClosing>,
     /// Finds the session's file below the agent's folder, if hooks do not name it.
     session_file: Option<fn(session: &str, folder: &Path) -> Option<PathBuf>>,
+    /// The session's file begins again with each turn.
+    file_per_turn: bool,
 }
 
 type FindClosing = fn(&[u8]) -> Option<String>;
@@ -99,6 +101,7 @@ const HOST: OtherHost = OtherHost {
     reports_prompts: true,
     closing: None,
     session_file: None,
+    file_per_turn: false,
 };
 
 const SETUP: Setup = Setup {
@@ -230,6 +233,7 @@ pub const VIBE: OtherHost = OtherHost {
     platform: Platform::MistralVibe,
     recognises: |payload| transcript(payload).contains("/.vibe/"),
     events: &[("pre_tool", "PreToolUse"), ("post_tool", "PostToolUse"), ("post_agent", "Stop")],
+    past: &[vibe_journal::JOURNAL, vibe_journal::SESSION],
     takes_results: true,
     // Any other output is a failure that the person sees.
     answer: |_, answer| {
@@ -244,12 +248,16 @@ pub const VIBE: OtherHost = OtherHost {
         shape: Shape::Toml { named: true },
         hooks: &[to("post_tool", "record", 10), to("post_agent", "record", 30)],
         arguments: " --platform mistral-vibe",
-        afterwards: &[
-            "Mistral Vibe reports neither prompts nor closing messages to hooks: only its calls are recorded.",
-            "Restart Mistral Vibe: it reads hooks when it starts.",
-        ],
+        afterwards: &["Restart Mistral Vibe: it reads hooks when it starts."],
         ..SETUP
     }),
+    tokens: "the session file, when a turn ends",
+    resume: &["vibe", "--resume", "{session}"],
+    // Hooks have neither prompts nor closing messages.
+    reports_prompts: false,
+    closing: Some(vibe_journal::closing),
+    session_file: Some(vibe_journal::journal),
+    file_per_turn: true,
     ..HOST
 };
 
@@ -485,6 +493,10 @@ impl Adapter for OtherHost {
     fn closing_wait(&self) -> Duration {
         // The agent that names no file writes the message while the hook runs.
         self.session_file.map_or(Duration::ZERO, |_| Duration::from_millis(400))
+    }
+
+    fn has_file_per_turn(&self) -> bool {
+        self.file_per_turn
     }
 
     fn session_file(&self, session: &str, folder: &Path) -> Option<PathBuf> {

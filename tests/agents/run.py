@@ -5,11 +5,11 @@
     tests/agents/run.py codex gemini        some of them
     tests/agents/run.py --version codex=0.170.0 codex
 
-Agents come from npm into a cache folder ($NMEM_AGENTS, default ~/.cache/nmem-agents). The binary is target/release/nmem, or
+Agents come from npm, one from PyPI, into a cache folder ($NMEM_AGENTS, default ~/.cache/nmem-agents). The binary is target/release/nmem, or
 $NMEM. Each agent gets a home and a project of its own. A session uses tools, fails, edits and commits; then the next one's
 request body must hold what the first one left; an import must find what hooks recorded. Claude Code also runs in a terminal (tmux): a
 question is answered, turns are taken back. Exit code 1 names what was missing. No account and no network is needed
-besides npm.
+besides these two.
 """
 import argparse
 import json
@@ -42,11 +42,12 @@ VERSIONS = {
     "kilo": ("@kilocode/cli-linux-x64", "7.7.9", "kilo"),
     "grok-build": ("@xai-official/grok", "1.0.41", "grok"),
     "droid": ("droid", "0.215.0", "droid"),
+    "mistral-vibe": ("pypi:mistral-vibe", "3.0.2", "vibe"),
 }
 # What an agent does not tell its hooks, so that only an import finds it, or nothing.
 LACKS = {"cline": {"tokens", "the prompt, once", "what an import finds", "the context in the next session's request"}, "grok-build": {"tokens"}, "droid": {"tokens"}}
 # It takes context with a call's result only: its second session makes one.
-WITH_CALLS = {"grok-build"}
+WITH_CALLS = {"grok-build", "mistral-vibe"}
 FIRST = "Make the greeting friendlier. Always use f-strings, never concatenate strings."
 SECOND = "How do we format strings here?"
 THIRD = "Add a farewell like the greeting."
@@ -62,7 +63,7 @@ class Agent:
         self.home, self.project = folder / "home", folder / "project"
         self.package, default, self.program = VERSIONS[name]
         self.version = version or default
-        self.bin = installed(name, self.package, self.version) / "node_modules/.bin"
+        self.bin = installed(name, self.package, self.version)
 
     def environment(self, port):
         path = os.pathsep.join([str(NMEM.parent), str(self.bin), str(CACHE / "bin"), "/usr/local/bin", "/usr/bin", "/bin"])
@@ -79,6 +80,7 @@ class Agent:
             "qwen-code": {"OPENAI_API_KEY": "dummy", "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "scripted"},
             "kilo": {"KILO_DISABLE_AUTOUPDATE": "1", "KILO_DISABLE_MODELS_FETCH": "1", "npm_config_fetch_retries": "0"},
             "grok-build": {"LOOP_API_KEY": "dummy", "XAI_API_KEY": "dummy"},
+            "mistral-vibe": {"LOOP_API_KEY": "dummy", "MISTRAL_API_KEY": "dummy"},
             "droid": {"FACTORY_API_KEY": "fk-dummy", "FACTORY_API_BASE_URL": url},
         }.get(self.name, {})
         return {**base, **own}
@@ -110,6 +112,9 @@ class Agent:
             known = json.loads(own.read_text()) if own.exists() else {}
             model_ = {"model": "scripted", "displayName": "Scripted", "id": "custom:Scripted-0", "index": 0, "baseUrl": f"http://127.0.0.1:{port}/v1", "apiKey": "dummy", "provider": "generic-chat-completion-api", "maxOutputTokens": 8000}
             write(".factory/settings.json", json.dumps({**known, "customModels": [model_]}))
+        if self.name == "mistral-vibe":
+            provider = f'[[providers]]\nname = "loop"\napi_base = "http://127.0.0.1:{port}/v1"\napi_key_env_var = "LOOP_API_KEY"\napi_style = "openai"\nbackend = "generic"\n'
+            write(".vibe/config.toml", f'active_model = "scripted"\nenable_telemetry = false\nenable_update_checks = false\n{provider}[[models]]\nname = "scripted"\nprovider = "loop"\nalias = "scripted"\n')
         if self.name == "kimi-code":
             own = self.home / ".kimi-code/config.toml"
             text = own.read_text() if own.exists() else ""
@@ -134,6 +139,7 @@ class Agent:
             "cline": ["cline", "--auto-approve", "true", prompt],
             "kilo": ["kilo", "run", "--auto", "--title", "loop", prompt],
             "grok-build": ["grok", "-p", prompt, "--always-approve"],
+            "mistral-vibe": ["vibe", "-p", prompt, "--yolo", "--trust"],
             "droid": ["droid", "exec", "--skip-permissions-unsafe", "-m", "custom:Scripted-0", prompt],
         }[self.name]
 
@@ -165,7 +171,16 @@ class Agent:
 
 
 def installed(name, package, version):
+    """The folder with the agent's program, which is fetched once."""
     folder = CACHE / f"{name}-{version}"
+    if package.startswith("pypi:"):
+        if not (folder / "bin").is_dir():
+            pythons = [f"python3.{minor}" for minor in (14, 13, 12)]
+            runs = lambda name: shutil.which(name) and not subprocess.run([name, "-c", ""], capture_output=True).returncode
+            python = next((name for name in pythons if runs(name)), "python3")
+            subprocess.run([python, "-m", "venv", str(folder)], check=True)
+            subprocess.run([str(folder / "bin/pip"), "install", "-q", f"{package[5:]}=={version}"], check=True)
+        return folder / "bin"
     if not (folder / "node_modules/.bin").is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         subprocess.run(["npm", "install", "--no-fund", "--no-audit", "--prefix", str(folder), f"{package}@{version}"], check=True, stdout=subprocess.DEVNULL)
@@ -179,7 +194,7 @@ def installed(name, package, version):
         (folder / "node_modules/.bin").mkdir(exist_ok=True)
         link = folder / "node_modules/.bin/kilo"
         link.is_symlink() or link.symlink_to(kilo)
-    return folder
+    return folder / "node_modules/.bin"
 
 
 def prepared(folder):

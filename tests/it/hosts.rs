@@ -21,7 +21,17 @@ const AGENTS: [(&str, &str); 7] = [
     ("droid", ".factory/sessions/-home-dev-project/aaca3e80-f1ac-40f6-86d6-42b1c6e59e9a.jsonl"),
     ("pi", ".pi/agent/sessions/--home-dev-project--/2026-11-25T14-11-57-531Z_01a2130c-85db-74d9-9410-c7e4f99d861c.jsonl"),
     ("cline", ".cline/data/sessions/1795616035196_webzl/1795616035196_webzl.messages.json"),
-    ("mistral-vibe", ""),
+    ("mistral-vibe", ".vibe/logs/session/unified/dcabf3a0-2990-ba45-984f-795bb775b8d1/meta.json"),
+];
+
+/// The files of a session of Mistral Vibe: the history after the turn, and the journal as it was when the turn's end was
+/// reported.
+const VIBE: [(&str, &str); 5] = [
+    ("meta.json", "meta.json"),
+    ("current.json", "CURRENT"),
+    ("manifest.json", "generations/0000000000000153/manifest.json"),
+    ("chunk.json", "chunks/1a55f8dd69b66117914057db02a728eb613364b39d18b2e76162180c9c71d6de.json"),
+    ("journal.jsonl", "journal/0000000000000001.jsonl"),
 ];
 
 /// A world a day after the captures.
@@ -39,6 +49,10 @@ fn captured(world: &World, agent: &str, file: &str) -> String {
 }
 
 fn keep_session(world: &World, agent: &str, place: &str) {
+    if let Some(folder) = place.strip_suffix("meta.json") {
+        VIBE.iter().for_each(|(own, file)| world.write(&format!("home/{folder}{file}"), &captured(world, agent, own)));
+        return;
+    }
     let own = if place.ends_with(".jsonl") { "session.jsonl" } else { "session.json" };
     world.write(&format!("home/{place}"), &captured(world, agent, own));
     if let Some(about) = place.strip_suffix(".messages.json") {
@@ -91,6 +105,27 @@ fn a_session_file_of_each_agent_has_the_same_work() {
     assert_eq!(world.nmem(&["import", "--json"]).json()["bytes"], 0, "twice is once");
 }
 
+/// Hooks of Mistral Vibe name the folder of the session; its journal has the prompt, the closing message and the tokens.
+#[test]
+fn the_journal_of_a_turn_has_what_hooks_leave_out_and_an_import_adds_nothing() {
+    let world = world_after_captures();
+    let (agent, place) = AGENTS[6];
+    run_hooks(&world, agent, place);
+    let tokens = "SELECT input_tokens, output_tokens, cache_read_tokens FROM sessions WHERE platform = 'PLATFORM'";
+    assert_eq!(of(&world, tokens, agent), "700|70|350");
+    let all = |world: &World| (of(world, CALLS, agent), world.sql("SELECT source, text FROM prompts ORDER BY id"));
+    let by_hooks = all(&world);
+    // The same session once more, as a whole, with the ids that hooks had.
+    assert_eq!(world.nmem(&["import"]).code, Some(0));
+    assert_eq!(all(&world), by_hooks);
+    assert!(by_hooks.1.contains("user|Make the greeting friendlier"), "{}", by_hooks.1);
+    // A name that leads out of the folder is no file of the session.
+    let folder = place.strip_suffix("meta.json").unwrap();
+    world.write(&format!("home/{folder}CURRENT"), r#"{"generation": "../../../.."}"#);
+    let done = world.nmem(&["import", "--json"]);
+    assert_eq!((done.code, all(&world)), (Some(0), by_hooks));
+}
+
 #[test]
 fn hooks_of_each_agent_record_the_same_work() {
     for (agent, place) in AGENTS {
@@ -105,8 +140,7 @@ fn hooks_of_each_agent_record_the_same_work() {
             _ => assert_eq!(calls, WORK, "{agent}"),
         }
         match agent {
-            // Their hooks name no prompt, and Mistral Vibe's no text at all.
-            "mistral-vibe" => assert_eq!(said, ""),
+            // Its hooks name no prompt.
             "cline" => assert_eq!(said, CLOSING),
             _ => assert_eq!(said, format!("{PROMPT}\n{CLOSING}"), "{agent}"),
         }
