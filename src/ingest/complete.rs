@@ -4,7 +4,7 @@ use super::run::{self, Caller, Run};
 use crate::command_kind::{commit_folder, entered_folder};
 use crate::config::environment::session_folders;
 use crate::config::pauses::RecordingPause;
-use crate::files::{self, Stretch};
+use crate::files;
 use crate::model::{BackgroundEnd, CommandKind, Event, EventKind, Kind, Millis, Platform, TakenBack, ToolUse, TurnUsage};
 use crate::platforms::claude::past::{begins_again, prompt_after};
 use crate::platforms::past::{Found, PastOptions, PastReader, PastSource};
@@ -173,12 +173,14 @@ pub fn read_transcript(run: &Run, store: &Store, event: &Clean<Event>) -> Result
     let adapter = platforms::adapter(event.platform);
     let known = store.transcript_mark(event.platform, &event.session)?.unwrap_or_default();
     let (known_to, mark) = (known.offset, if adapter.has_file_per_turn() { TranscriptMark::default() } else { known });
-    let Ok(stretch) = files::tail(&path, mark.offset, BYTES) else { return Ok(None) };
     let off = pauses(run, event);
     let misses_prompts = mark.turn.is_none() && !adapter.reports_prompts();
     let from = mark.turn.or(misses_prompts.then_some(mark.offset));
-    let mut turn = TurnReader::new(run, event.platform, &path, from);
-    let (usage, to) = if event.platform == Platform::ClaudeCode {
+    let (mut turn, usage, to);
+    if event.platform == Platform::ClaudeCode {
+        let Ok(stretch) = files::tail(&path, mark.offset, BYTES) else { return Ok(None) };
+        // Its files are identified by name.
+        turn = TurnReader::new(run, event.platform, &path, from, Some(Value::Null));
         // Thinking from a turn that was not recorded does not belong to the next one.
         let thinking_from = mark.turn.filter(|_| run.config.thinking.value);
         let wanted = ReadOptions {
@@ -192,15 +194,19 @@ pub fn read_transcript(run: &Run, store: &Store, event: &Clean<Event>) -> Result
         if reading.consumed == 0 {
             return Ok(None);
         }
-        (reading.usage, stretch.from + reading.consumed as u64)
+        (usage, to) = (reading.usage, stretch.from + reading.consumed as u64);
     } else {
+        let Some(part) = session_part(event.platform, &path, mark.offset) else { return Ok(None) };
+        let first = part.first.clone().filter(|_| from.is_some_and(|from| from > 0));
+        turn = TurnReader::new(run, event.platform, &path, from, first);
         // Without tokens, this turn is read again: they may follow later. Earlier ones are not, nor what they took back.
         let again = mark.turn.map_or(mark.offset, |turn| turn.max(mark.offset));
-        usage(run, event.platform, &path, &stretch, &off, &mut turn).unwrap_or((TurnUsage::default(), again))
-    };
+        (usage, to) = read_part(run, event.platform, &path, part, &mut turn).unwrap_or((TurnUsage::default(), again));
+    }
     let taken = turn.taken_back(&path).map(EventKind::TakenBack);
     let taken = taken.map(|what| Event { what, usage: None, ..Event::clone(event) });
     let mut events: Vec<Event> = taken.into_iter().chain(turn.events()).collect();
+    events.retain(|event| !off(Some(event.at).filter(|at| *at > 0)));
     events.retain(|event| misses_prompts || !matches!(event.what, EventKind::UserPrompt { .. }));
     let missed = missed(run, store, event, events)?;
     Ok(Some(TranscriptRead { usage: run.redactor.clean(usage), from: known_to, to, missed }))
@@ -226,7 +232,7 @@ fn read_subagent(run: &Run, store: &Store, event: &Clean<Event>) -> Result<Optio
     let Some(path) = transcript_path(run, &Event { transcript: file, ..Event::clone(event) }) else { return Ok(None) };
     let Ok(stretch) = files::tail(&path, 0, BYTES) else { return Ok(None) };
     let off = pauses(run, event);
-    let mut reader = TurnReader::new(run, event.platform, &path, Some(0));
+    let mut reader = TurnReader::new(run, event.platform, &path, Some(0), Some(Value::Null));
     let records = stretch.bytes.split(|byte| *byte == b'\n').filter_map(payload::line);
     records.filter(|record| !off(transcript_tail::time(record))).for_each(|record| reader.line(record, 0));
     let missed = missed(run, store, event, reader.events())?;
@@ -248,14 +254,9 @@ struct TurnReader {
 }
 
 impl TurnReader {
-    fn new(run: &Run, platform: Platform, path: &Path, turn: Option<u64>) -> TurnReader {
-        let format = platforms::adapter(platform).past().first().filter(|format| matches!(format.source, PastSource::Lines));
-        // Claude Code's files are identified by name.
-        let first = |from: u64| match platform {
-            Platform::ClaudeCode => Some(Value::Null),
-            _ => first_line(path).filter(|_| from > 0),
-        };
-        let reader = format.zip(turn).map(|(format, from)| ((format.reader)(&past_options(run, path, first(from))), from));
+    fn new(run: &Run, platform: Platform, path: &Path, turn: Option<u64>, first: Option<Value>) -> TurnReader {
+        let format = platforms::adapter(platform).past().first();
+        let reader = format.zip(turn).map(|(format, from)| ((format.reader)(&past_options(run, path, first)), from));
         TurnReader { reader, found: Found::default(), parent: None, begins_again: false, taken: None }
     }
 
@@ -362,32 +363,49 @@ fn end_of(tool: &ToolUse) -> BackgroundEnd {
     }
 }
 
-/// Returns the tokens of a part of a transcript, and the offset after its last complete line. Uses the same reader as
-/// `nmem import`, and passes each record on to the turn's.
-fn usage(
-    run: &Run,
-    platform: Platform,
-    path: &Path,
-    stretch: &Stretch,
-    off: &dyn Fn(Option<Millis>) -> bool,
-    turn: &mut TurnReader,
-) -> Option<(TurnUsage, u64)> {
-    let format = platforms::adapter(platform).past().first()?;
-    let whole = stretch.bytes.iter().rposition(|byte| *byte == b'\n')? + 1;
-    let options = past_options(run, path, first_line(path).filter(|_| stretch.from > 0));
-    let (mut reader, mut found) = ((format.reader)(&options), Found::default());
-    let (mut at, mut rewound_to) = (stretch.from, None);
-    for line in stretch.bytes[..whole].split(|byte| *byte == b'\n') {
-        if let Some(record) = payload::line(line) {
-            rewound_to = platforms::adapter(platform).rewound_to(&record).map(String::from).or(rewound_to);
-            if !off(transcript_tail::time(&record)) {
-                turn.line(record.clone(), at);
-            }
-            reader.line(record, at, &mut found);
-        }
-        at += line.len() as u64 + 1;
+/// A part of a session's file: its records with their offsets. In a document, the offset of a record is its number.
+struct SessionPart {
+    /// The first record of the file.
+    first: Option<Value>,
+    records: Vec<(u64, Value)>,
+    from: u64,
+    /// Offset after the last complete record.
+    to: u64,
+}
+
+fn session_part(platform: Platform, path: &Path, from: u64) -> Option<SessionPart> {
+    if let PastSource::Document(document) = platforms::adapter(platform).past().first()?.source {
+        files::length(path).filter(|bytes| *bytes <= BYTES)?;
+        let all = (document.records)(path).ok()?;
+        let (first, to) = (all.first().cloned(), all.len() as u64);
+        let records = (0..).zip(all).skip_while(|(at, _)| *at < from).collect();
+        return Some(SessionPart { first, records, from, to });
     }
-    reader.end(stretch.from, true, &mut found);
+    let stretch = files::tail(path, from, BYTES).ok()?;
+    let whole = stretch.bytes.iter().rposition(|byte| *byte == b'\n')? + 1;
+    let mut at = stretch.from;
+    let record = |line: &[u8]| {
+        let begin = at;
+        at += line.len() as u64 + 1;
+        Some((begin, payload::line(line)?))
+    };
+    let records = stretch.bytes[..whole].split(|byte| *byte == b'\n').filter_map(record).collect();
+    Some(SessionPart { first: first_line(path), records, from: stretch.from, to: stretch.from + whole as u64 })
+}
+
+/// Returns the tokens of a part, and its end. Uses the same reader as `nmem import`, and passes each record on to the
+/// turn's.
+fn read_part(run: &Run, platform: Platform, path: &Path, part: SessionPart, turn: &mut TurnReader) -> Option<(TurnUsage, u64)> {
+    let format = platforms::adapter(platform).past().first()?;
+    let options = past_options(run, path, part.first.filter(|_| part.from > 0));
+    let (mut reader, mut found) = ((format.reader)(&options), Found::default());
+    let mut rewound_to = None;
+    for (at, record) in part.records {
+        rewound_to = platforms::adapter(platform).rewound_to(&record).map(String::from).or(rewound_to);
+        turn.line(record.clone(), at);
+        reader.line(record, at, &mut found);
+    }
+    reader.end(part.from, true, &mut found);
     turn.taken = found.events.iter().rev().find_map(|event| match &event.what {
         EventKind::TakenBack(taken) => Some(taken.clone()),
         _ => None,
@@ -400,7 +418,7 @@ fn usage(
         let tokens = usage.tokens.map(|tokens| tokens.plus(before)).or(Some(before));
         sum = Some(TurnUsage { tokens, ..*usage });
     }
-    Some((sum?, stretch.from + whole as u64))
+    Some((sum?, part.to))
 }
 
 /// Returns the time of a message, by its id; hooks of some agents do not name messages.
@@ -462,7 +480,11 @@ fn transcript_length(run: &Run, event: &Event) -> Option<u64> {
 /// Returns the transcript's path if it really is in the platform's own folder; links that leave it are not followed.
 pub fn transcript_path(run: &Run, event: &Event) -> Option<PathBuf> {
     let path = Path::new(event.transcript.as_deref()?);
-    if path.extension().is_none_or(|e| e != "jsonl") {
+    let is_document = || match platforms::adapter(event.platform).past().first()?.source {
+        PastSource::Document(document) => Some((document.is_file)(path)),
+        _ => None,
+    };
+    if path.extension().is_none_or(|e| e != "jsonl") && is_document() != Some(true) {
         return None;
     }
     let real = files::canonical(path).ok()?;

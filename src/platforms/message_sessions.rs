@@ -11,7 +11,7 @@ use crate::model::{EventKind, Millis, Platform, Tokens, TurnUsage};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A part of a record.
 #[derive(Clone, Debug, PartialEq)]
@@ -590,6 +590,12 @@ pub const CLINE: PastFormat = PastFormat {
     reader: |options| Box::new(MessageReader::new(Platform::Cline, &CLINE_MESSAGES, options)),
     ..PastFormat::LINES
 };
+
+/// The messages of a session that is running.
+pub fn cline_messages(session: &str, folder: &Path) -> Option<PathBuf> {
+    let file = folder.join("data/sessions").join(session).join(format!("{session}.messages.json"));
+    Some(file).filter(|file| file.is_file())
+}
 
 /// The document about a session.
 fn cline_session(messages: &Path) -> Option<Value> {

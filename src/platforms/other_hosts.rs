@@ -150,7 +150,7 @@ pub const QWEN: OtherHost = OtherHost {
         status_line: &["ui", "statusLine"],
         ..SETUP
     }),
-    tokens: "`nmem import`, from the session file",
+    tokens: "the session file, when a turn ends",
     resume: &["qwen", "--resume", "{session}"],
     ..HOST
 };
@@ -222,7 +222,7 @@ pub const KIMI: OtherHost = OtherHost {
         mcp: McpServers::Json { user: "mcp.json", project: ".kimi-code/mcp.json", key: "mcpServers", form: McpForm::Plain },
         ..SETUP
     }),
-    tokens: "`nmem import`, from the session file",
+    tokens: "the session file, when a turn ends",
     resume: &["kimi", "--session", "{session}"],
     closing: Some(kimi_closing),
     session_file: Some(kimi_file),
@@ -294,9 +294,10 @@ pub const CLINE: OtherHost = OtherHost {
         ],
         ..SETUP
     }),
-    tokens: "`nmem import`, from the session file",
-    // No hook has the prompt.
+    tokens: "the session file, when a turn ends",
+    // No hook has the prompt, nor names the file that has it.
     reports_prompts: false,
+    session_file: Some(message_sessions::cline_messages),
     ..HOST
 };
 
@@ -325,7 +326,7 @@ pub const PI: OtherHost = OtherHost {
         afterwards: &["Restart Pi: it loads extensions when it starts."],
         ..SETUP
     }),
-    tokens: "`nmem import`, from the session file",
+    tokens: "the session file, when a turn ends",
     resume: &["pi", "--session", "{session}"],
     ..HOST
 };

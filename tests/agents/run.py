@@ -45,9 +45,9 @@ VERSIONS = {
     "mistral-vibe": ("pypi:mistral-vibe", "3.0.2", "vibe"),
 }
 # What an agent does not tell its hooks, so that only an import finds it, or nothing.
-LACKS = {"cline": {"tokens", "the prompt, once", "what an import finds", "the context in the next session's request"}, "grok-build": {"tokens"}, "droid": {"tokens"}}
+LACKS = {"grok-build": {"tokens"}, "droid": {"tokens"}}
 # It takes context with a call's result only: its second session makes one.
-WITH_CALLS = {"grok-build", "mistral-vibe"}
+WITH_CALLS = {"cline", "grok-build", "mistral-vibe"}
 FIRST = "Make the greeting friendlier. Always use f-strings, never concatenate strings."
 SECOND = "How do we format strings here?"
 THIRD = "Add a farewell like the greeting."

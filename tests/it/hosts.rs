@@ -139,11 +139,7 @@ fn hooks_of_each_agent_record_the_same_work() {
             "droid" => assert_eq!(sorted(&calls), sorted(WORK)),
             _ => assert_eq!(calls, WORK, "{agent}"),
         }
-        match agent {
-            // Its hooks name no prompt.
-            "cline" => assert_eq!(said, CLOSING),
-            _ => assert_eq!(said, format!("{PROMPT}\n{CLOSING}"), "{agent}"),
-        }
+        assert_eq!(said, format!("{PROMPT}\n{CLOSING}"), "{agent}");
     }
 }
 
