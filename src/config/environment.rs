@@ -290,6 +290,17 @@ pub fn desktop_settings(home: Option<&Path>) -> Option<PathBuf> {
     }
 }
 
+/// The folder in which Zed keeps its data.
+fn zed_data_folder(home: Option<&Path>) -> Option<PathBuf> {
+    if cfg!(target_os = "macos") {
+        Some(home?.join("Library/Application Support/Zed"))
+    } else if cfg!(windows) {
+        env("LOCALAPPDATA").map(PathBuf::from).or_else(|| Some(home?.join("AppData/Local"))).map(|data| data.join("Zed"))
+    } else {
+        opencode_data_folder(home).map(|folder| folder.with_file_name("zed"))
+    }
+}
+
 /// Cursor's folders: `.cursor`, and the `User` folder of the IDE.
 pub fn cursor_folders(home: Option<&Path>) -> Vec<PathBuf> {
     let own = home.map(|home| home.join(".cursor"));
@@ -487,6 +498,7 @@ pub fn session_folders(platform: Platform, home: Option<&Path>) -> Vec<PathBuf> 
         }
         Platform::Cline => in_home(platform, home).into_iter().chain(vs_code_folders(home)).collect(),
         Platform::Roo => vs_code_folders(home),
+        Platform::Zed => zed_data_folder(home).into_iter().collect(),
         _ => in_home(platform, home).into_iter().collect(),
     }
 }

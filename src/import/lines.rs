@@ -115,6 +115,10 @@ impl Rows for ForeignDatabase {
         self.rows(table)
     }
 
+    fn all_of(&self, table: &str, columns: &[&str]) -> Result<Vec<Columns>> {
+        self.rows_of(table, columns)
+    }
+
     fn with(&self, table: &str, column: &str, value: &str, order: &[&str]) -> Result<Vec<Columns>> {
         self.rows_with(table, column, value, order)
     }

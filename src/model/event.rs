@@ -496,6 +496,7 @@ Platform, default Custom {
     Crush = "crush",
     Goose = "goose",
     Roo = "roo",
+    Zed = "zed",
     /// Any other agent that runs Claude Code's hooks.
     Other = "other",
     /// Any other program, through the RAD protocol.
@@ -528,6 +529,7 @@ impl Platform {
             Platform::Crush => "Crush",
             Platform::Goose => "Goose",
             Platform::Roo => "Roo",
+            Platform::Zed => "Zed",
             Platform::Other => "another agent",
             Platform::Custom => "another program",
         }

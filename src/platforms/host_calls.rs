@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// Returns true if a tool runs a command.
 pub fn is_command(name: &str) -> bool {
-    const COMMANDS: [&str; 9] = [
+    const COMMANDS: [&str; 10] = [
         "Bash",
         "bash",
         "Execute",
@@ -17,6 +17,7 @@ pub fn is_command(name: &str) -> bool {
         "run_shell_command",
         "run_terminal_command",
         "shell",
+        "terminal",
     ];
     COMMANDS.contains(&name.strip_prefix("developer__").unwrap_or(name))
 }
@@ -75,11 +76,13 @@ pub fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
             changes_like(patch.as_str().unwrap_or_default())
         }
         "Grep" | "grep" | "grep_search" | "search_file_content" => {
-            one("Grep", json!({"pattern": of(&["pattern", "query"]), "path": path()}))
+            one("Grep", json!({"pattern": of(&["pattern", "query", "regex"]), "path": path()}))
         }
-        "Glob" | "glob" | "file_search" => one("Glob", json!({"pattern": of(&["pattern", "query"]), "path": path()})),
+        "Glob" | "glob" | "file_search" | "find_path" => {
+            one("Glob", json!({"pattern": of(&["pattern", "query", "glob"]), "path": path()}))
+        }
         "LS" | "list_dir" | "list_directory" => one("LS", json!({"path": path()})),
-        "WebFetch" | "web_fetch" | "FetchUrl" => one("WebFetch", json!({"url": of(&["url", "prompt"])})),
+        "WebFetch" | "web_fetch" | "FetchUrl" | "fetch" => one("WebFetch", json!({"url": of(&["url", "prompt"])})),
         "WebSearch" | "web_search" => one("WebSearch", json!({"query": of(&["query"])})),
         "Task" | "Agent" | "agent" | "task" | "spawn_subagent" => {
             one("Agent", json!({"description": of(&["description", "name"]), "prompt": of(&["prompt", "task"])}))

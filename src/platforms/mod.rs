@@ -46,7 +46,7 @@ use serde_json::Value;
 
 /// The adapters, in the order in which they are tried for a payload. Claude Code's is last: its format has no
 /// distinctive field.
-pub const ADAPTERS: [&dyn Adapter; 23] = [
+pub const ADAPTERS: [&dyn Adapter; 24] = [
     &other_hosts::Custom,
     &other_hosts::QWEN,
     &other_hosts::DROID,
@@ -68,6 +68,7 @@ pub const ADAPTERS: [&dyn Adapter; 23] = [
     &other_hosts::CRUSH,
     &other_hosts::GOOSE,
     &other_hosts::ROO,
+    &other_hosts::ZED,
     &other_hosts::OTHER,
     &claude::hooks::ClaudeCode,
 ];

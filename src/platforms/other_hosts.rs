@@ -338,6 +338,7 @@ pub const CONTINUE: OtherHost = OtherHost { platform: Platform::Continue, past: 
 pub const CRUSH: OtherHost = OtherHost { platform: Platform::Crush, past: &[read_only::CRUSH], ..HOST };
 pub const GOOSE: OtherHost = OtherHost { platform: Platform::Goose, past: &[read_only::GOOSE], ..HOST };
 pub const ROO: OtherHost = OtherHost { platform: Platform::Roo, past: &[read_only::ROO], ..HOST };
+pub const ZED: OtherHost = OtherHost { platform: Platform::Zed, past: &[read_only::ZED], ..HOST };
 
 /// Any other agent whose session files lie in a folder of its own.
 pub const OTHER: OtherHost = OtherHost {

@@ -371,6 +371,9 @@ pub fn timestamp(at: Millis) -> Option<String> {
 pub trait Rows {
     fn all(&self, table: &str) -> Result<Vec<Columns>>;
 
+    /// Returns some columns of all rows. Those that the table lacks are missing.
+    fn all_of(&self, table: &str, columns: &[&str]) -> Result<Vec<Columns>>;
+
     /// Returns the rows in which a column has a value, sorted by other columns.
     fn with(&self, table: &str, column: &str, value: &str, order: &[&str]) -> Result<Vec<Columns>>;
 

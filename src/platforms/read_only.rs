@@ -1,4 +1,5 @@
-//! Agents of which only past sessions are read: Aider, Amp, Continue, Crush, Goose, and Cline, Roo and Kilo in VS Code.
+//! Agents of which only past sessions are read: Aider, Amp, Continue, Crush, Goose, Zed, and Cline, Roo and Kilo in VS
+//! Code.
 //! Each format becomes the same records: `{session, cwd, role, id, at, content}` with Anthropic's blocks.
 
 use super::message_sessions::{MessageFormat, MessageReader, counted, message_parts, millis_of};
@@ -8,7 +9,9 @@ use super::translated::field;
 use crate::files;
 use crate::model::{Millis, Platform};
 use anyhow::Result;
+use ruzstd::decoding::StreamingDecoder;
 use serde_json::{Value, json};
+use std::io::Read;
 use std::path::Path;
 
 /// Maximum bytes of a document.
@@ -275,6 +278,111 @@ fn crush_records(rows: &dyn Rows, part: &PastPart) -> Result<Vec<Value>> {
             .push(json!({"role": role, "id": row.get("id"), "at": row.get("created_at").and_then(time_of), "content": content}));
     }
     Ok(records)
+}
+
+/// Zed: a database with all threads, each a compressed document without times: those of the thread count.
+pub const ZED: PastFormat = PastFormat {
+    platform: Platform::Zed,
+    folders: &["threads"],
+    source: PastSource::Database(PastDatabase {
+        is_file: |path| name(path) == "threads.db",
+        tables: &["threads"],
+        foreign_table: "messages",
+        sessions: |rows, _| {
+            // A thread with a parent is a subagent's: its work is in the parent's calls.
+            let own = |row: &&super::past::Columns| row.get("parent_id").is_none_or(Value::is_null);
+            let all = rows.all_of("threads", &["id", "parent_id", "folder_paths", "updated_at"])?;
+            let thread = |row: &super::past::Columns| {
+                let cwd = row.get("folder_paths").and_then(|paths| paths.as_str()?.lines().next()).map(String::from);
+                let modified_at = time_of(row.get("updated_at")?)?;
+                Some(PastPart { id: row.get("id")?.as_str()?.to_string(), size: 0, modified_at, cwd })
+            };
+            Ok(all.iter().filter(own).filter_map(thread).collect())
+        },
+        records: zed_records,
+    }),
+    reader: |options| reader(Platform::Zed, options),
+    ..PastFormat::LINES
+};
+
+fn zed_records(rows: &dyn Rows, part: &PastPart) -> Result<Vec<Value>> {
+    let rows = rows.with("threads", "id", &part.id, &[])?;
+    let Some(row) = rows.first() else { return Ok(Vec::new()) };
+    let thread = unpacked_thread(row.get("data").and_then(Value::as_str).unwrap_or_default())?;
+    let worktree = &thread["initial_project_snapshot"]["worktree_snapshots"][0];
+    let cwd = part.cwd.as_deref().or(worktree["worktree_path"].as_str());
+    let began = row.get("created_at").and_then(time_of).unwrap_or(part.modified_at);
+    Ok(zed_messages(&thread, &part.id, began.min(part.modified_at), cwd))
+}
+
+/// The document of a thread: JSON, or bytes of zstd in hexadecimal digits.
+fn unpacked_thread(data: &str) -> Result<Value> {
+    if data.starts_with('{') {
+        return Ok(serde_json::from_str(data)?);
+    }
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap_or_default(), 16);
+    let bytes = data.as_bytes().chunks(2).map(byte).collect::<Result<Vec<u8>, _>>()?;
+    let decoder = StreamingDecoder::new(bytes.as_slice())?;
+    Ok(serde_json::from_reader(decoder.take(DOCUMENT_BYTES))?)
+}
+
+/// Messages of a thread. Before version 0.3.0 they had roles and segments.
+fn zed_messages(thread: &Value, session: &str, began: Millis, cwd: Option<&str>) -> Vec<Value> {
+    let mut records = vec![json!({"session": session, "cwd": cwd})];
+    for (n, message) in blocks(&thread["messages"]).enumerate() {
+        let (id, at) = (n.to_string(), began + n as Millis * 1000);
+        let user = field(message, &["User"]);
+        let (agent, older) = (field(message, &["Agent"]), &message["segments"]);
+        let said = |content: &Value| {
+            let texts = blocks(content).filter_map(|part| field(part, &["Text", "text"]).as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        };
+        if message["role"] == "user" || user.is_object() {
+            let content = if older.is_array() { older } else { &user["content"] };
+            records.push(json!({"role": "user", "id": id, "at": at, "content": prompt(&said(content))}));
+            continue;
+        }
+        let content = if older.is_array() { older } else { &agent["content"] };
+        let uses = blocks(content).map(|part| &part["ToolUse"]).chain(blocks(&message["tool_uses"]));
+        let uses: Vec<&Value> = uses.filter(|call| call.is_object()).collect();
+        let text = Some(said(content)).filter(|text| !text.trim().is_empty()).map(|text| json!({"type": "text", "text": text}));
+        let calls = uses.iter().map(|call| {
+            json!({"type": "tool_use", "id": call["id"], "name": call["name"], "input": with_absolute_path(&call["input"], cwd)})
+        });
+        let answer: Vec<Value> = text.into_iter().chain(calls).collect();
+        records.push(json!({"role": "assistant", "id": id, "at": at, "content": answer}));
+        let results = agent["tool_results"].as_object().into_iter().flat_map(|all| all.values());
+        let result = |result: &Value| {
+            let content = &result["content"];
+            let text = content.as_str().map_or_else(|| said(content), String::from);
+            let text = if content.is_object() { said(&json!([content])) } else { text };
+            json!({"type": "tool_result", "tool_use_id": result["tool_use_id"], "is_error": result["is_error"], "content": with_exit_code_of_zed(&text)})
+        };
+        let results: Vec<Value> = results.chain(blocks(&message["tool_results"])).map(result).collect();
+        if !results.is_empty() {
+            records.push(json!({"role": "user", "id": id, "at": at, "content": results}));
+        }
+    }
+    records
+}
+
+/// Writes a failed command's exit code as other agents do: `Command "ls x" failed with exit code 2.`, then the output.
+fn with_exit_code_of_zed(said: &str) -> String {
+    let failed = said.strip_prefix("Command \"").and_then(|rest| rest.split_once(" failed with exit code "));
+    let code = failed.and_then(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<i64>().ok());
+    code.map_or_else(|| said.to_string(), |code| format!("{said}\nCommand exited with code {code}"))
+}
+
+/// Zed's paths begin with the name of the project's folder.
+fn with_absolute_path(input: &Value, cwd: Option<&str>) -> Value {
+    let mut input = input.clone();
+    let above = cwd.map(Path::new).and_then(|cwd| Some((cwd.parent()?, cwd.file_name()?)));
+    if let (Some((above, folder)), Some(path)) = (above, input["path"].as_str())
+        && Path::new(path).starts_with(folder)
+    {
+        input["path"] = json!(above.join(path));
+    }
+    input
 }
 
 /// Aider: one Markdown file in each project. Of the calls it has only the files that were edited.

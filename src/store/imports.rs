@@ -238,6 +238,16 @@ const BUSY: Duration = Duration::from_secs(5);
 /// Maximum bytes of a database that is copied: a larger one is only linked.
 const COPIED_BYTES: u64 = 64 << 20;
 
+/// A query to one table of another program.
+#[derive(Default)]
+struct Selection<'a> {
+    table: &'a str,
+    /// Empty for all.
+    columns: &'a [&'a str],
+    condition: &'a str,
+    order: &'a [&'a str],
+}
+
 /// A database of another program. Nothing of its files is changed.
 #[derive(Debug)]
 pub struct ForeignDatabase {
@@ -320,13 +330,19 @@ impl ForeignDatabase {
 
     /// All rows of a table in order, as values by column name; none if there is no such table.
     pub fn rows(&self, table: &str) -> Result<Vec<Map<String, Value>>> {
-        self.list(table, "", &[], params![])
+        self.list(&Selection { table, ..Selection::default() }, params![])
+    }
+
+    /// The same, with some of the columns; those that the table lacks are missing.
+    pub fn rows_of(&self, table: &str, columns: &[&str]) -> Result<Vec<Map<String, Value>>> {
+        self.list(&Selection { table, columns, ..Selection::default() }, params![])
     }
 
     /// Rows in which `column` has `value`, sorted by the columns in `order`. Columns that the table lacks are ignored
     /// in sorting.
     pub fn rows_with(&self, table: &str, column: &str, value: &str, order: &[&str]) -> Result<Vec<Map<String, Value>>> {
-        self.list(table, &format!("WHERE \"{column}\" = ?1"), order, params![value])
+        let condition = &format!("WHERE \"{column}\" = ?1");
+        self.list(&Selection { table, condition, order, ..Selection::default() }, params![value])
     }
 
     /// Visits the rows whose key starts with a prefix, read by a key range.
@@ -343,12 +359,13 @@ impl ForeignDatabase {
             *last += 1;
         }
         let end = String::from_utf8(end)?;
-        self.select(table, &format!("WHERE \"{key}\" >= ?1 AND \"{key}\" < ?2"), &[key], params![begin, end], visit)
+        let condition = &format!("WHERE \"{key}\" >= ?1 AND \"{key}\" < ?2");
+        self.select(&Selection { table, condition, order: &[key], ..Selection::default() }, params![begin, end], visit)
     }
 
-    fn list(&self, table: &str, condition: &str, order: &[&str], values: impl Params) -> Result<Vec<Map<String, Value>>> {
+    fn list(&self, from: &Selection, values: impl Params) -> Result<Vec<Map<String, Value>>> {
         let mut all = Vec::new();
-        self.select(table, condition, order, values, &mut |row| {
+        self.select(from, values, &mut |row| {
             all.push(row);
             Ok(())
         })?;
@@ -357,21 +374,23 @@ impl ForeignDatabase {
 
     fn select(
         &self,
-        table: &str,
-        condition: &str,
-        order: &[&str],
+        from: &Selection,
         values: impl Params,
         visit: &mut dyn FnMut(Map<String, Value>) -> Result<()>,
     ) -> Result<()> {
+        let Selection { table, condition, .. } = from;
         let mut statement = self.conn.prepare("SELECT name FROM pragma_table_info(?1)")?;
         let columns: Vec<String> = statement.query_map([table], |row| row.get(0))?.collect::<Result<_, _>>()?;
         if columns.is_empty() {
             return Ok(());
         }
-        let order: Vec<String> =
-            order.iter().filter(|name| columns.iter().any(|column| column == *name)).map(|name| format!("\"{name}\"")).collect();
-        let order = if order.is_empty() { String::new() } else { format!("ORDER BY {}", order.join(", ")) };
-        let mut statement = self.conn.prepare(&format!("SELECT * FROM \"{table}\" {condition} {order}"))?;
+        let known = |names: &[&str]| {
+            let names = names.iter().filter(|name| columns.iter().any(|column| column == *name));
+            Some(names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
+        };
+        let order = known(from.order).map_or_else(String::new, |names| format!("ORDER BY {names}"));
+        let wanted = known(from.columns).unwrap_or_else(|| "*".to_string());
+        let mut statement = self.conn.prepare(&format!("SELECT {wanted} FROM \"{table}\" {condition} {order}"))?;
         let names: Vec<String> = statement.column_names().map(String::from).collect();
         let mut rows = statement.query(values)?;
         while let Some(row) = rows.next()? {

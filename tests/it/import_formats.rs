@@ -657,3 +657,61 @@ fn crush_database_of_the_project() {
     drop(database);
     imported_once(&world, "crush", source);
 }
+
+/// Zed's types are public; no real database was at hand.
+#[test]
+fn zed_threads() {
+    let world = World::new();
+    let path = json!("project/greet.py");
+    let all = messages(
+        ("read_file", json!({"path": path})),
+        ("terminal", json!({"command": "ls /nonexistent", "cd": "project"})),
+        ("edit_file", json!({"path": path, "display_description": "Friendlier", "mode": "edit"})),
+    );
+    let said = |text: &str| {
+        text.replace(
+            "no such file\nCommand exited with code 2",
+            "Command \"ls /nonexistent\" failed with exit code 2.\n\nno such file",
+        )
+    };
+    let mut thread: Vec<Value> = Vec::new();
+    for (role, content) in all {
+        for block in content.as_array().unwrap() {
+            match (role, block["type"].as_str().unwrap()) {
+                ("user", "text") => thread.push(json!({"User": {"id": "u", "content": [{"Text": block["text"]}]}})),
+                ("assistant", "text") => thread.push(
+                    json!({"Agent": {"content": [{"Thinking": {"text": "hm"}}, {"Text": block["text"]}], "tool_results": {}}}),
+                ),
+                (_, "tool_use") => {
+                    let call = json!({"id": block["id"], "name": block["name"], "raw_input": "", "input": block["input"], "is_input_complete": true});
+                    thread.push(json!({"Agent": {"content": [{"ToolUse": call}], "tool_results": {}}}));
+                }
+                _ => {
+                    let id = block["tool_use_id"].as_str().unwrap();
+                    let result = json!({"tool_use_id": id, "tool_name": "x", "is_error": false, "content": [{"Text": said(block["content"].as_str().unwrap())}], "output": null});
+                    thread.last_mut().unwrap()["Agent"]["tool_results"][id] = result;
+                }
+            }
+        }
+    }
+    thread.push(json!("Resume"));
+    let document =
+        json!({"title": "x", "messages": thread, "updated_at": "2026-11-20T09:01:00Z", "version": "0.3.0"}).to_string();
+    let source = "home/.local/share/zed/threads/threads.db";
+    world.write(source, "");
+    let database = Connection::open(world.folder.join(source)).unwrap();
+    database
+        .execute_batch(
+            "CREATE TABLE threads (id TEXT PRIMARY KEY, summary TEXT NOT NULL, updated_at TEXT NOT NULL, data_type TEXT NOT NULL,
+             data BLOB NOT NULL, parent_id TEXT, folder_paths TEXT, folder_paths_order TEXT, created_at TEXT);",
+        )
+        .unwrap();
+    let packed = ruzstd::encoding::compress_to_vec(document.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
+    let add = "INSERT INTO threads VALUES (?1, 'x', '2026-11-20T09:01:00Z', 'zstd', ?2, ?3, ?4, '0', '2026-11-20T09:00:00Z')";
+    let folder = world.project().display().to_string();
+    database.execute(add, (("the-thread"), &packed, None::<&str>, &folder)).unwrap();
+    // A subagent's work is in the calls of its parent.
+    database.execute(add, ("a-subagent", &packed, Some("the-thread"), &folder)).unwrap();
+    drop(database);
+    imported_once(&world, "zed", source);
+}
