@@ -67,8 +67,8 @@ pub fn like(name: &str, input: &Value) -> Vec<(String, Value)> {
         }
         "Edit" | "edit" | "editor" | "replace" | "search_replace" | "StrReplaceFile" | "str_replace" | "MultiEdit"
         | "edit_file" | "replace_in_file" | "apply_diff" => {
-            let old = of(&["old_string", "old_str", "oldText", "old_text", "oldString"]);
-            let new = of(&["new_string", "new_str", "newText", "new_text", "newString"]);
+            let old = of(&["old_string", "old_str", "oldText", "old_text", "oldString", "before"]);
+            let new = of(&["new_string", "new_str", "newText", "new_text", "newString", "after"]);
             one("Edit", json!({"file_path": path(), "old_string": old, "new_string": new}))
         }
         "ApplyPatch" | "apply_patch" => {

@@ -150,7 +150,7 @@ pub const QWEN: OtherHost = OtherHost {
         status_line: &["ui", "statusLine"],
         ..SETUP
     }),
-    tokens: "the session file, when a turn ends",
+    tokens: "the session file, when a turn ends; the last one's may be missing",
     resume: &["qwen", "--resume", "{session}"],
     ..HOST
 };
@@ -336,9 +336,17 @@ pub const AIDER: OtherHost = OtherHost { platform: Platform::Aider, past: &[read
 pub const AMP: OtherHost = OtherHost { platform: Platform::Amp, past: &[read_only::AMP], ..HOST };
 pub const CONTINUE: OtherHost = OtherHost { platform: Platform::Continue, past: &[read_only::CONTINUE], ..HOST };
 pub const CRUSH: OtherHost = OtherHost { platform: Platform::Crush, past: &[read_only::CRUSH], ..HOST };
-pub const GOOSE: OtherHost = OtherHost { platform: Platform::Goose, past: &[read_only::GOOSE], ..HOST };
 pub const ROO: OtherHost = OtherHost { platform: Platform::Roo, past: &[read_only::ROO], ..HOST };
 pub const ZED: OtherHost = OtherHost { platform: Platform::Zed, past: &[read_only::ZED], ..HOST };
+
+/// Goose runs the hooks of plugins, and passes no context on. `nmem install` does not write plugins: a person places ours.
+pub const GOOSE: OtherHost = OtherHost {
+    platform: Platform::Goose,
+    recognises: |payload| payload["event"].is_string() && payload["hook_event_name"].is_null(),
+    past: &[read_only::GOOSE],
+    answer: |_, _| None,
+    ..HOST
+};
 
 /// Any other agent whose session files lie in a folder of its own.
 pub const OTHER: OtherHost = OtherHost {
@@ -378,7 +386,7 @@ fn spelled(name: &str) -> String {
 impl OtherHost {
     /// Claude Code's name for a payload's event.
     fn event(&self, payload: &Value) -> String {
-        let name = field(payload, &["hook_event_name", "hookEventName", "hookName"]).as_str().unwrap_or_default();
+        let name = field(payload, &["hook_event_name", "hookEventName", "hookName", "event"]).as_str().unwrap_or_default();
         let own = self.events.iter().find(|(own, _)| *own == name);
         own.map_or_else(|| spelled(name), |(_, claudes)| claudes.to_string())
     }
@@ -397,7 +405,11 @@ impl Adapter for OtherHost {
         let event = self.event(payload);
         let mut from = payload.clone();
         from["prompt_id"] = field(payload, &["prompt_id", "promptId"]).clone();
-        from["cwd"] = json!(cwd(payload).or_else(|| payload["workspaceRoots"].get(0)?.as_str()));
+        let folder = cwd(payload).or_else(|| payload["workspaceRoots"].get(0)?.as_str());
+        from["cwd"] = json!(folder.or(payload["working_dir"].as_str()));
+        if payload["message"].is_string() && event == "UserPromptSubmit" {
+            from["prompt"] = payload["message"].clone();
+        }
         if let Some(session) = payload["sessionContext"]["rootSessionId"].as_str() {
             from["session_id"] = json!(session);
         }
@@ -565,6 +577,28 @@ mod tests {
         assert_eq!(call("read_file", json!({"target_file": "/p/a.rs"}), json!({})).0, Kind::Read);
         assert_eq!(call("Create", json!({"file_path": "/p/b.rs", "content": "x"}), json!("ok")).0, Kind::Write);
         assert_eq!(call("list_dir", json!({"path": "/p"}), json!("a")).0, Kind::Search);
+    }
+
+    #[test]
+    fn goose_sends_events_of_open_plugins() {
+        let decoded = |payload: Value| {
+            assert_eq!(super::super::recognised(None, &payload).platform(), Platform::Goose);
+            GOOSE.decode(&payload, &AROUND).unwrap().pop().unwrap()
+        };
+        let prompt = json!({"event": "UserPromptSubmit", "session_id": "s", "matcher_context": "Greet", "message": "Greet"});
+        assert!(matches!(decoded(prompt).what, EventKind::UserPrompt { text } if text == "Greet"));
+        let stop = json!({"event": "Stop", "session_id": "s", "last_assistant_message": "Done."});
+        assert!(matches!(decoded(stop).what, EventKind::TurnEnded { closing: Some(said), .. } if said == "Done."));
+        let call = |event: &str, name: &str, input: Value| {
+            let event = decoded(json!({"event": event, "session_id": "s", "tool_name": name, "tool_input": input,
+                "working_dir": "/p", "tool_call_id": "c1"}));
+            let (EventKind::ToolUsed(tool), cwd) = (event.what, event.cwd) else { panic!() };
+            assert_eq!((cwd.as_deref(), tool.id.as_deref()), (Some("/p"), Some("c1")));
+            (tool.kind, tool.succeeded)
+        };
+        let edit = json!({"path": "/p/a.py", "before": "a", "after": "b"});
+        assert_eq!(call("PostToolUse", "developer__edit", edit), (Kind::Edit, Some(true)));
+        assert_eq!(call("PostToolUseFailure", "developer__shell", json!({"command": "ls /x"})), (Kind::Command, Some(false)));
     }
 
     /// The cost of one more agent whose hooks are like Claude Code's: this description.

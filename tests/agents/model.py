@@ -78,7 +78,8 @@ def call(step, tools, project):
         if name := has("exec_command"):
             return name, {"cmd": what}
         name = has("Bash", "bash", "run_shell_command", "shell", "run_commands", "run_terminal_command", "Execute")
-        return name, {"command": what, "description": "A step of the script", "summary": "A step", "riskLevel": "low", "riskLevelReason": "a test"}
+        droids = {"summary": "A step", "riskLevel": "low", "riskLevelReason": "a test"} if name == "Execute" else {}
+        return name, {"command": what, "description": "A step of the script", **droids}
     old, new = what
     if name := has("Edit", "editor"):
         return name, {"file_path": path, "old_string": old, "new_string": new}

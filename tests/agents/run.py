@@ -44,8 +44,9 @@ VERSIONS = {
     "droid": ("droid", "0.215.0", "droid"),
     "mistral-vibe": ("pypi:mistral-vibe", "3.0.2", "vibe"),
 }
-# What an agent does not tell its hooks, so that only an import finds it, or nothing.
-LACKS = {"grok-build": {"tokens"}, "droid": {"tokens"}}
+# What an agent does not tell its hooks, so that only an import finds it, or nothing. Qwen Code may write the last message after
+# the turn's end is reported.
+LACKS = {"grok-build": {"tokens"}, "droid": {"tokens"}, "qwen-code": {"tokens"}}
 # It takes context with a call's result only: its second session makes one.
 WITH_CALLS = {"cline", "grok-build", "mistral-vibe"}
 FIRST = "Make the greeting friendlier. Always use f-strings, never concatenate strings."
@@ -53,6 +54,19 @@ SECOND = "How do we format strings here?"
 THIRD = "Add a farewell like the greeting."
 # What the second session must be given: words of the first one's prompt.
 KNOWN = "never concatenate strings"
+
+
+# How each agent installs the plugin from a copy of this repository's marketplace.
+BUNDLE = {
+    "claude-code": [["plugin", "marketplace", "add", "MARKET"], ["plugin", "install", "nmem@nmem"]],
+    "codex": [["plugin", "marketplace", "add", "MARKET"], ["plugin", "add", "nmem@nmem"]],
+    "copilot-cli": [["plugin", "marketplace", "add", "MARKET"], ["plugin", "install", "nmem@nmem"]],
+    "qwen-code": [["extensions", "install", "MARKET:nmem", "--consent"]],
+    "droid": [["plugin", "marketplace", "add", "MARKET"], ["plugin", "install", "nmem@nmem"]],
+    "grok-build": [["plugin", "install", "MARKET/plugin", "--trust"]],
+}
+# What is missing when the plugin is the only thing that is installed. Grok Build lists its hooks, and runs none of them.
+BUNDLE_LACKS = {"grok-build": {"any record"}}
 
 
 class Agent:
@@ -89,7 +103,11 @@ class Agent:
         """Settings without which the agent does not reach the model."""
         write = lambda path, text: ((self.home / path).parent.mkdir(parents=True, exist_ok=True), (self.home / path).write_text(text))
         if self.name == "codex":
-            write(".codex/config.toml", f'model = "gpt-5.5"\nmodel_provider = "loop"\n[model_providers.loop]\nname = "Loop"\nbase_url = "http://127.0.0.1:{port}/v1"\nenv_key = "LOOP_API_KEY"\nwire_api = "responses"\n')
+            own = self.home / ".codex/config.toml"
+            text = own.read_text() if own.exists() else ""
+            if "loop" not in text:
+                settings = f'model = "gpt-5.5"\nmodel_provider = "loop"\n[model_providers.loop]\nname = "Loop"\nbase_url = "http://127.0.0.1:{port}/v1"\nenv_key = "LOOP_API_KEY"\nwire_api = "responses"\n'
+                write(".codex/config.toml", settings + text)
         if self.name == "gemini":
             write(".gemini/settings.json", json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False}, "privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False}, "model": {"name": "gemini-2.5-pro"}}))
         if self.name in ("opencode", "kilo"):
@@ -210,6 +228,16 @@ def prepared(folder):
         subprocess.run(["git", *args], cwd=project, env=environment, check=True)
 
 
+def begun(name, version, prefix):
+    """A folder, an agent in it, and the model."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=prefix))
+    prepared(folder)
+    agent = Agent(name, folder, version)
+    server = model.serve(str(agent.project))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return folder, agent, server
+
+
 def whole(bodies):
     return "\n".join(json.dumps(body, ensure_ascii=False) for _, body in bodies)
 
@@ -222,11 +250,7 @@ def counts(rows):
 
 def one(name, version, keep):
     """Two sessions of one agent; returns what was missing."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"nmem-{name}-"))
-    prepared(folder)
-    agent = Agent(name, folder, version)
-    server = model.serve(str(agent.project))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    folder, agent, server = begun(name, version, f"nmem-{name}-")
     agent.nmem("install", name)
     agent.ask(FIRST, server)
     missing = []
@@ -257,6 +281,42 @@ def one(name, version, keep):
     check("the context in the next session's request", KNOWN in bodies)
     server.shutdown()
     print(f"{name} {agent.version}: {'ok' if not missing else 'missing: ' + ', '.join(missing)} ({len(snippets)} tool uses found, {folder})")
+    if not missing and not keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    return missing
+
+
+def bundle(name, version, keep):
+    """Two sessions of one agent with the plugin alone; returns what was missing."""
+    folder, agent, server = begun(name, version, f"nmem-bundle-{name}-")
+    # Some agents name a marketplace after its folder.
+    market = folder / "nmem"
+    for part in ("plugin", ".claude-plugin"):
+        shutil.copytree(ROOT / part, market / part)
+    agent.configure(server.server_address[1])
+    for args in BUNDLE[name]:
+        command = [str(agent.bin / agent.program), *[arg.replace("MARKET", str(market)) for arg in args]]
+        done = subprocess.run(command, cwd=agent.project, env=agent.environment(server.server_address[1]), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(command)}: {done.stdout}{done.stderr}")
+    agent.ask(FIRST, server)
+    database = agent.home / ".local/share/nmem/nmem.db"
+    missing = [] if "any record" in BUNDLE_LACKS.get(name, set()) else ["any record"]
+    if database.is_file():
+        rows = sqlite3.connect(database).execute
+        holds = {
+            "the platform": rows("SELECT DISTINCT platform FROM sessions").fetchall() == [(name,)],
+            "the prompt, once": rows("SELECT count(*) FROM prompts WHERE source = 'user'").fetchone()[0] == 1,
+            "the closing message": rows("SELECT count(*) FROM prompts WHERE source = 'agent' AND text LIKE 'The greeting is friendlier%'").fetchone()[0] == 1,
+            "the failed command": rows("SELECT count(*) FROM tool_uses WHERE succeeded = 0 AND kind = 'command' AND content LIKE '%nonexistent%'").fetchone()[0] == 1,
+            "the failed edit": rows("SELECT count(*) FROM tool_uses WHERE succeeded = 0 AND kind = 'edit' AND path = 'greet.py'").fetchone()[0] == 1,
+            "the commit": any(unit["commits"] for unit in agent.lines("units")),
+            "the context in the next session's request": KNOWN in whole(agent.ask(THIRD if name in WITH_CALLS else SECOND, server)),
+        }
+        missing = [what for what, held in holds.items() if not held and what not in BUNDLE_LACKS.get(name, set())]
+    server.shutdown()
+    known = "".join(f", without {what}" for what in BUNDLE_LACKS.get(name, set()))
+    print(f"plugin in {name} {agent.version}: {'ok' if not missing else 'missing: ' + ', '.join(missing)}{known} ({folder})")
     if not missing and not keep:
         shutil.rmtree(folder, ignore_errors=True)
     return missing
@@ -318,11 +378,7 @@ def interactive(version, keep):
     missing = []
     check = lambda what, holds: None if holds else missing.append(what)
     for turns in (1, 2):
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="nmem-interactive-"))
-        prepared(folder)
-        agent = Agent("claude-code", folder, version)
-        server = model.serve(str(agent.project))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        folder, agent, server = begun("claude-code", version, "nmem-interactive-")
         agent.nmem("install", "claude-code")
         terminal = Terminal(agent, server.server_address[1])
         terminal.say("Plan the cache. Always use f-strings, never concatenate strings.", "Which database")
@@ -404,11 +460,15 @@ def main():
     parser.add_argument("agents", nargs="*", metavar="AGENT", help=", ".join(VERSIONS))
     parser.add_argument("--version", action="append", default=[], metavar="AGENT=VERSION")
     parser.add_argument("--keep", action="store_true", help="keep the folders")
+    parser.add_argument("--bundle", action="store_true", help=f"only the plugin, in {', '.join(BUNDLE)}")
     parser.add_argument("--handoff", action="store_true", help="Claude Code hands its work on to Codex, as well")
     args = parser.parse_args()
     if not NMEM.is_file():
         raise SystemExit(f"{NMEM} does not exist; run cargo build --release")
     versions = dict(pair.split("=", 1) for pair in args.version)
+    if args.bundle:
+        names = [name for name in args.agents or BUNDLE if name in BUNDLE]
+        raise SystemExit(bool([what for name in names for what in bundle(name, versions.get(name), args.keep)]))
     missing = [what for name in args.agents or VERSIONS for what in one(name, versions.get(name), args.keep)]
     if "claude-code" in (args.agents or VERSIONS):
         if shutil.which("tmux"):

@@ -5,16 +5,28 @@ use crate::world::{Output, World};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 const PLUGIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/plugin");
 
 /// Runs the command line of a hook of the plugin, as Claude Code does.
 fn hook(world: &World, event: &str, payload: &Value) -> Output {
+    run_hook(world, event, payload, |text| text, |_| {})
+}
+
+/// The same, where the agent changes the text or the environment.
+fn run_hook(
+    world: &World,
+    event: &str,
+    payload: &Value,
+    written: fn(String) -> String,
+    environment: impl Fn(&mut Command),
+) -> Output {
     let hooks: Value = serde_json::from_str(&fs::read_to_string(format!("{PLUGIN}/hooks/hooks.json")).unwrap()).unwrap();
     let command = hooks["hooks"][event][0]["hooks"][0]["command"].as_str().unwrap_or_else(|| panic!("no hook for {event}"));
-    let mut shell = world.program("sh", &["-c", command]);
+    let mut shell = world.program("sh", &["-c", &written(command.to_string())]);
     shell.env("CLAUDE_PLUGIN_ROOT", PLUGIN).env("CLAUDE_PROJECT_DIR", world.project());
+    environment(&mut shell);
     let mut child = shell.stdin(Stdio::piped()).spawn().unwrap();
     let _ = child.stdin.take().unwrap().write_all(payload.to_string().as_bytes());
     world.finish(child)
@@ -134,7 +146,7 @@ fn where_the_settings_have_the_hooks_the_plugin_is_silent() {
 
 #[test]
 fn a_host_that_reads_no_settings_of_claude_code_records_by_the_plugin() {
-    for variable in ["QWEN_PROJECT_DIR", "DROID_PROJECT_DIR"] {
+    for variable in ["QWEN_PROJECT_DIR", "DROID_PROJECT_DIR", "PLUGIN_ROOT"] {
         let mut world = World::new();
         install(&world, "home/.local/bin/nmem", None);
         world.nmem(&["install", "claude-code"]);
@@ -193,7 +205,7 @@ fn the_plugin_has_the_hooks_that_an_installation_writes() {
     for group in hooks.as_object_mut().unwrap().values_mut() {
         let command = &mut group[0]["hooks"][0]["command"];
         let verb = if command.as_str().unwrap().contains("context") { "context" } else { "record" };
-        *command = json!(format!("sh \"${{CLAUDE_PLUGIN_ROOT}}/nmem-hook\" {verb} || true"));
+        *command = json!(format!("p=\"${{CLAUDE_PLUGIN_ROOT}}\"; sh \"${{p:-$PLUGIN_ROOT}}/nmem-hook\" {verb} || true"));
     }
     let file = format!("{PLUGIN}/hooks/hooks.json");
     if std::env::var_os("UPDATE_HOOKS").is_some() {
@@ -203,8 +215,33 @@ fn the_plugin_has_the_hooks_that_an_installation_writes() {
     assert_eq!(read(&file)["hooks"], hooks);
     let plugin = read(&format!("{PLUGIN}/.claude-plugin/plugin.json"));
     assert_eq!(plugin["version"], env!("CARGO_PKG_VERSION"));
+    // Open Plugins and Goose look for it elsewhere. With the `$schema` of Agent Plugins, which has no hooks, Codex 0.169 and
+    // Copilot CLI 1.0.102 ran none.
+    for place in ["plugin.json", ".plugin/plugin.json"] {
+        assert_eq!(read(&format!("{PLUGIN}/{place}")), plugin, "{place}");
+    }
     let marketplace = read(concat!(env!("CARGO_MANIFEST_DIR"), "/.claude-plugin/marketplace.json"));
     assert_eq!((&marketplace["plugins"][0]["name"], &marketplace["plugins"][0]["source"]), (&plugin["name"], &json!("./plugin")));
+}
+
+/// Claude Code's variable is empty in Goose, and some agents write its value into the text instead.
+#[test]
+fn an_agent_of_open_plugins_finds_the_wrapper_by_its_own_variable() {
+    let world = World::new();
+    install(&world, "home/.local/bin/nmem", None);
+    let goose = json!({"event": "UserPromptSubmit", "session_id": "g1", "message": "Always use tabs"});
+    let own = |shell: &mut Command| {
+        shell.env_remove("CLAUDE_PLUGIN_ROOT").env("PLUGIN_ROOT", PLUGIN);
+    };
+    assert_eq!(run_hook(&world, "UserPromptSubmit", &goose, |text| text, own).text(), "[exit 0]");
+    let qwen = json!({"hook_event_name": "UserPromptSubmit", "prompt": "Never use spaces", "session_id": "q1", "prompt_id": "p",
+        "cwd": world.project(), "transcript_path": "/home/dev/.qwen/projects/p/chats/1.jsonl"});
+    let none = |shell: &mut Command| {
+        shell.env_remove("CLAUDE_PLUGIN_ROOT");
+    };
+    run_hook(&world, "UserPromptSubmit", &qwen, |text| text.replace("${CLAUDE_PLUGIN_ROOT}", PLUGIN), none);
+    let stored = "SELECT platform, text FROM prompts p JOIN sessions s ON s.id = p.session_id ORDER BY p.id";
+    assert_eq!(world.sql(stored), "goose|Always use tabs\nqwen-code|Never use spaces");
 }
 
 #[test]
