@@ -4,12 +4,14 @@
     tests/agents/run.py                     every agent below, then one project with three of them
     tests/agents/run.py codex gemini        some of them
     tests/agents/run.py --version codex=0.170.0 codex
+    tests/agents/run.py --newest            in their newest versions
+    tests/agents/run.py --bundle            with the plugin alone, in those that take it
 
-Agents come from npm, one from PyPI, into a cache folder ($NMEM_AGENTS, default ~/.cache/nmem-agents). The binary is target/release/nmem, or
-$NMEM. Each agent gets a home and a project of its own. A session uses tools, fails, edits and commits; then the next one's
-request body must hold what the first one left; an import must find what hooks recorded. Claude Code also runs in a terminal (tmux): a
-question is answered, turns are taken back. Exit code 1 names what was missing. No account and no network is needed
-besides these two.
+Agents come from npm, one from PyPI, into a cache folder ($NMEM_AGENTS, default ~/.cache/nmem-agents). The binary is
+target/release/nmem, or $NMEM. Each agent gets a home and a project of its own. A session uses tools, fails, edits and
+commits; then the next one's request body must hold what the first one left; an import must find what hooks recorded, and
+each event must have the fields in shapes.json. Claude Code also runs in a terminal (tmux): a question is answered, turns
+are taken back. Exit code 1 names what was missing. No account and no network is needed besides these two.
 """
 import argparse
 import json
@@ -25,18 +27,19 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import model  # noqa: E402
+import shapes  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NMEM = pathlib.Path(os.environ.get("NMEM", ROOT / "target/release/nmem")).resolve()
 CACHE = pathlib.Path(os.environ.get("NMEM_AGENTS", pathlib.Path.home() / ".cache/nmem-agents"))
 VERSIONS = {
     "claude-code": ("@anthropic-ai/claude-code", "2.1.332", "claude"),
-    "codex": ("@openai/codex", "0.169.0", "codex"),
+    "codex": ("@openai/codex", "0.171.0", "codex"),
     "gemini": ("@google/gemini-cli", "0.61.0", "gemini"),
     "copilot-cli": ("@github/copilot", "1.0.102", "copilot"),
     "opencode": ("opencode-ai", "1.18.33", "opencode"),
     "qwen-code": ("@qwen-code/qwen-code", "0.24.4", "qwen"),
-    "pi": ("@earendil-works/pi-coding-agent", "0.74.2", "pi"),
+    "pi": ("@earendil-works/pi-coding-agent", "1.6.0", "pi"),
     "kimi-code": ("@moonshot-ai/kimi-code", "2.1.0", "kimi"),
     "cline": ("cline", "3.0.65", "cline"),
     "kilo": ("@kilocode/cli-linux-x64", "7.7.9", "kilo"),
@@ -75,12 +78,17 @@ class Agent:
     def __init__(self, name, folder, version):
         self.name, self.folder = name, folder
         self.home, self.project = folder / "home", folder / "project"
+        # Its own copy: hooks have the path of the program that installed them.
+        self.own = folder / "bin/nmem"
+        if not self.own.exists():
+            self.own.parent.mkdir(parents=True)
+            shutil.copy(NMEM, self.own)
         self.package, default, self.program = VERSIONS[name]
         self.version = version or default
         self.bin = installed(name, self.package, self.version)
 
     def environment(self, port):
-        path = os.pathsep.join([str(NMEM.parent), str(self.bin), str(CACHE / "bin"), "/usr/local/bin", "/usr/bin", "/bin"])
+        path = os.pathsep.join([str(self.own.parent), str(self.bin), str(CACHE / "bin"), "/usr/local/bin", "/usr/bin", "/bin"])
         node = shutil.which("node")
         path += os.pathsep + str(pathlib.Path(node).parent) if node else ""
         base = {"HOME": str(self.home), "PATH": path, "TERM": "xterm", "LANG": "C.UTF-8", "NO_BROWSER": "1"}
@@ -176,10 +184,10 @@ class Agent:
         return server.bodies[before:]
 
     def nmem(self, *args, database=None):
-        environment = {"HOME": str(self.home), "PATH": f"{NMEM.parent}:/usr/bin:/bin"}
+        environment = {"HOME": str(self.home), "PATH": f"{self.own.parent}:/usr/bin:/bin"}
         if database:
             environment["NMEM_DB"] = str(database)
-        done = subprocess.run([str(NMEM), *args], cwd=self.project, env=environment, capture_output=True, text=True)
+        done = subprocess.run([str(self.own), *args], cwd=self.project, env=environment, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"nmem {' '.join(args)}: {done.stderr}")
         return done.stdout
@@ -215,6 +223,14 @@ def installed(name, package, version):
     return folder / "node_modules/.bin"
 
 
+def newest(package):
+    """The newest version that the registry has."""
+    if package.startswith("pypi:"):
+        said = subprocess.run([sys.executable, "-m", "pip", "index", "versions", package[5:]], capture_output=True, text=True, check=True).stdout
+        return said.split("(")[1].split(")")[0]
+    return subprocess.run(["npm", "view", package, "version"], capture_output=True, text=True, check=True).stdout.strip()
+
+
 def prepared(folder):
     """A home and a git project."""
     for part in ("home", "project"):
@@ -248,10 +264,11 @@ def counts(rows):
     return calls, rows("SELECT source, kind, count(*) FROM prompts WHERE kind <> 'thinking' GROUP BY 1, 2 ORDER BY 1, 2").fetchall()
 
 
-def one(name, version, keep):
-    """Two sessions of one agent; returns what was missing."""
+def one(name, version, keep, save=False):
+    """Two sessions of one agent; returns what was missing. With `save`, what it sends to hooks is what is known."""
     folder, agent, server = begun(name, version, f"nmem-{name}-")
     agent.nmem("install", name)
+    payloads = shapes.watched(agent.own, folder)
     agent.ask(FIRST, server)
     missing = []
     lacks = LACKS.get(name, set())
@@ -280,6 +297,15 @@ def one(name, version, keep):
     bodies = whole(agent.ask(THIRD if name in WITH_CALLS else SECOND, server))
     check("the context in the next session's request", KNOWN in bodies)
     server.shutdown()
+    if save:
+        shapes.save(name, agent.version, shapes.of(payloads))
+    gone, new = shapes.changes(name, shapes.of(payloads))
+    missing += [f"in hooks, {field}" for field in gone]
+    if new:
+        print(f"  {name} {agent.version} sends more to hooks: {', '.join(new)}")
+    # Session files of a form that nmem has not seen.
+    formats = [line for line in agent.nmem("doctor").splitlines() if "formats:" in line]
+    missing += [f"a known format: {line.strip()}" for line in formats]
     print(f"{name} {agent.version}: {'ok' if not missing else 'missing: ' + ', '.join(missing)} ({len(snippets)} tool uses found, {folder})")
     if not missing and not keep:
         shutil.rmtree(folder, ignore_errors=True)
@@ -459,6 +485,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("agents", nargs="*", metavar="AGENT", help=", ".join(VERSIONS))
     parser.add_argument("--version", action="append", default=[], metavar="AGENT=VERSION")
+    parser.add_argument("--newest", action="store_true", help="the newest version of each, from npm or PyPI")
+    parser.add_argument("--save-shapes", action="store_true", help="what hooks receive becomes what is known (shapes.json)")
     parser.add_argument("--keep", action="store_true", help="keep the folders")
     parser.add_argument("--bundle", action="store_true", help=f"only the plugin, in {', '.join(BUNDLE)}")
     parser.add_argument("--handoff", action="store_true", help="Claude Code hands its work on to Codex, as well")
@@ -466,10 +494,12 @@ def main():
     if not NMEM.is_file():
         raise SystemExit(f"{NMEM} does not exist; run cargo build --release")
     versions = dict(pair.split("=", 1) for pair in args.version)
+    if args.newest:
+        versions = {name: newest(VERSIONS[name][0]) for name in args.agents or VERSIONS} | versions
     if args.bundle:
         names = [name for name in args.agents or BUNDLE if name in BUNDLE]
         raise SystemExit(bool([what for name in names for what in bundle(name, versions.get(name), args.keep)]))
-    missing = [what for name in args.agents or VERSIONS for what in one(name, versions.get(name), args.keep)]
+    missing = [what for name in args.agents or VERSIONS for what in one(name, versions.get(name), args.keep, args.save_shapes)]
     if "claude-code" in (args.agents or VERSIONS):
         if shutil.which("tmux"):
             missing += interactive(versions.get("claude-code"), args.keep)

@@ -210,3 +210,28 @@ fn doctor_names_a_session_file_that_is_newer_than_nmem() {
     let expected = "note: formats: the newest session of Pi has version 4 of its format, which nmem has not seen, and";
     assert!(said.contains(expected) && said.contains("(mood)"), "{said}");
 }
+
+/// `tests/agents/run.py` compares what newer programs send with what is known.
+#[test]
+fn a_field_that_a_newer_agent_leaves_out_or_changes_is_named() {
+    let script = r#"
+import shapes
+events = {event: dict(fields) for event, fields in shapes.known()["codex"]["events"].items()}
+assert shapes.changes("codex", events) == ([], [])
+del events["Stop"]["last_assistant_message"]
+del events["SessionEnd"]
+events["PostToolUse"]["tool_name"] = "number"
+events["PostToolUse"]["mood"] = "string"
+print(shapes.changes("codex", events))
+"#;
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agents");
+    let run = std::process::Command::new("python3").args(["-B", "-c", script]).current_dir(folder).output();
+    let Ok(run) = run else {
+        eprintln!("PASSED OVER: there is no python3 here, so the comparison of hooks' fields was not tried");
+        return;
+    };
+    let said = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
+    let expected =
+        "(['PostToolUse.tool_name as string', 'Stop.last_assistant_message', 'event SessionEnd'], ['PostToolUse.mood'])\n";
+    assert_eq!(said, expected);
+}

@@ -19,6 +19,9 @@ pub const PAST: PastFormat = PastFormat {
     kinds: &[
         "agent-name",
         "ai-title",
+        "api-request",
+        "api-request-blob",
+        "api-request-shape",
         "assistant",
         "atis-latch",
         "attachment",
