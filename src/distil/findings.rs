@@ -303,6 +303,7 @@ fn findings(turns: &[Turn], scored: &ScoredStatements, chosen: &[usize], domain:
     for (at, turn) in turns.iter().enumerate() {
         let of_turn: Vec<usize> = chosen.iter().copied().filter(|i| scored.statements[*i].turn == at && stands(i)).collect();
         let commits = turn.tools.iter().copied().filter(|tool| commit(tool).is_some());
+        let commits = commits.filter(|tool| !scored.undone_commits.contains(&tool.id));
         let holds = |tool: &&ToolUseRow| is_worth_telling(tool, at, &scored.facts);
         let commits: Vec<&ToolUseRow> = commits.filter(holds).collect();
         match commits.as_slice() {

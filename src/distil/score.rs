@@ -5,7 +5,7 @@ use super::statement_weights;
 use super::statements::{StatementForm, Words, begins_with, has_word_of, word_count};
 use super::superseded::{retracting, superseded_at};
 use super::turns::{self, Speaker, Turn, TurnFacts, UnitStatement, headings, likeness, unit_statements};
-use crate::model::Domain;
+use crate::model::{Domain, Source};
 use crate::text::{is_stop_word, width};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -64,15 +64,17 @@ fn is_announcement(text: &str) -> bool {
     ) || begins_with(SUMMARIES, &lower) && of_rest.iter().any(|word| lower.contains(word)) && lower.len() < 120
 }
 
-/// Whether a statement only reports that checks passed, or where commits are.
+/// Whether a statement only reports that checks passed, where commits are, what is not done yet, or a guess.
 fn is_momentary(text: &str) -> bool {
     const CHECKS: Words = "tests pass|tests passed|test pass|tests passing|lint clean|lint is clean|lint passes|linter passes|lint and|checks pass|build passes|build succeeds|type check passes|compiles cleanly|tests still pass|all green|no lint|all pass|all clean|are clean|are green|still green|verified independently";
-    const COMMITS: Words = "committed as |committed on `|committed and pushed|clean commits|squashed into `|and force-pushed|branch now sits|left uncommitted|working tree is clean|files committed|are committed|is committed|fix is complete|is complete!|are complete!|successfully deployed|deployment successful|deploy was successful|up to date|already merged|was merged|is merged|still unpushed|pushed with|pushed to |threads on pr|ready for |ready to |local changes|amended|should be clean|commits are there|commits are on";
+    const GUESSES: Words = "my guess|i'd guess|i would guess|hard to say";
+    const OPEN: Words = "hasn't been done|haven't been done|not been done yet|not done yet|still to be done|remains to be done";
+    const COMMITS: Words = "committed as |committed:|in a single commit|in one commit|files committed|committed on `|committed and pushed|clean commits|squashed into `|and force-pushed|branch now sits|left uncommitted|working tree is clean|files committed|are committed|is committed|fix is complete|is complete!|are complete!|successfully deployed|deployment successful|deploy was successful|up to date|already merged|was merged|is merged|still unpushed|pushed with|pushed to |threads on pr|ready for |ready to |local changes|amended|should be clean|commits are there|commits are on";
     const REASONS: Words = "because|since |unless|only if|require|need|must|fixed|added";
     const LONG: usize = 200;
     let lower = text.to_lowercase();
     let is_check = || has_word_of(CHECKS, &lower) && !lower.contains("now ") && !has_word_of(REASONS, &lower);
-    text.len() < LONG && (is_check() || has_word_of(COMMITS, &lower))
+    has_word_of(OPEN, &lower) || has_word_of(GUESSES, &lower) || text.len() < LONG && (is_check() || has_word_of(COMMITS, &lower))
 }
 
 /// Scores passages by their statements alone, without the unit around them.
@@ -111,6 +113,8 @@ pub struct ScoredStatements {
     pub scores: Vec<f32>,
     /// The innermost heading above each statement, in lower case.
     pub headings: Vec<String>,
+    /// Commits that a later one replaced.
+    pub undone_commits: HashSet<i64>,
     /// Statements with which the agent takes something back.
     retracting: Vec<usize>,
 }
@@ -131,7 +135,8 @@ impl ScoredStatements {
         let innermost = |above: Rc<str>| above.rsplit(" > ").next().unwrap_or_default().to_lowercase();
         let headings = headings(&statements).into_iter().map(innermost).collect();
         let retracting = retracting(&statements);
-        ScoredStatements { statements, facts, lexicon, scores, headings, retracting }
+        let undone_commits = turns::undone_commits(turns);
+        ScoredStatements { statements, facts, lexicon, scores, headings, undone_commits, retracting }
     }
 
     /// Whether a statement still holds and may be remembered: not shown by a tool, not an announcement, not repeated from a
@@ -139,6 +144,9 @@ impl ScoredStatements {
     pub fn is_current(&self, at: usize) -> bool {
         let statement = &self.statements[at];
         let facts = &self.facts[statement.turn];
+        if matches!(statement.source, Source::ToolUse(tool) if self.undone_commits.contains(&tool)) {
+            return false;
+        }
         let is_offered = facts.settles_offer && facts.offers(&statement.text);
         if statement.speaker == Speaker::Agent && (is_offered || facts.repeats_outside(&statement.text)) {
             return false;

@@ -3,6 +3,7 @@
 //! Over units, rules supersede nothing: a person does (`knowledge::corrections`), or a model within a unit
 //! (`extraction::to_drafts`). Memories that contradict each other are shown as such (`rank::contradicted`).
 
+use super::score::names_cause;
 use super::statements::{Words, has_word_of};
 use super::turns::{Speaker, TurnFacts, UnitStatement, names_in, overlap, quotes};
 use crate::languages::in_english;
@@ -24,6 +25,7 @@ pub fn superseded_at(at: usize, said: &[UnitStatement], contexts: &[TurnFacts], 
             let by_user = by_refusal(one, contexts)
                 .or_else(|| by_refutation(one, contexts))
                 .or_else(|| by_retraction(at, said, retracting));
+            let by_user = by_user.or_else(|| by_proposal(one, contexts));
             let by_work = by_user.or_else(|| by_work(&one.text, one.turn, contexts)).or_else(|| by_change(one, contexts));
             // A report that says what the plan says confirms it.
             by_work.or_else(|| if one.speaker == Speaker::Plan { None } else { by_words(at, said, contexts) })
@@ -51,6 +53,17 @@ pub fn claims(one: &UnitStatement) -> bool {
 /// The next prompt says that the work did not help.
 fn by_refutation(one: &UnitStatement, contexts: &[TurnFacts]) -> Option<usize> {
     (contexts[one.turn].refuted && claims(one)).then_some(one.turn + 1)
+}
+
+/// Words of a defect or of work to be done.
+const OPEN: Words = "not yet|hasn't|haven't|isn't|aren't|doesn't|don't|cannot|can't|missing|lacks|still |leaves |never |falls through|fails|fail |broken|bug|wrong|instead of|no longer|unconditionally|should be|needs to|must be|would ";
+
+/// The agent proposed to change what it found, and did so in the next turn. The cause stays: it is the reason of the change.
+fn by_proposal(one: &UnitStatement, contexts: &[TurnFacts]) -> Option<usize> {
+    let is_cause = || names_cause(one.english()) || one.under.to_lowercase().contains("cause");
+    let is_open = || has_word_of(OPEN, &one.english().to_lowercase()) && !is_cause();
+    let own = &contexts[one.turn];
+    (one.speaker == Speaker::Agent && own.is_carried_out && own.edits == 0 && is_open()).then_some(one.turn + 1)
 }
 
 /// Share of a finding's words in later edits, in percent, from which they change what it describes.
@@ -173,6 +186,24 @@ mod tests {
         ];
         assert_eq!(superseded(&turns, "retried three times"), [Some(1)]);
         assert_eq!(superseded(&turns, "retried five times"), [None]);
+    }
+
+    #[test]
+    fn a_defect_that_the_agent_proposed_to_fix_and_fixed_is_no_longer_so() {
+        let edit: &[(&str, &str, bool)] = &[("edit", "src/names.rs", true)];
+        let found =
+            "The parser leaves `get_host` open to untrusted names. The root cause was a map that both levels of trust share.";
+        let read: &[(&str, &str, bool)] = &[("read", "src/parse.rs", true)];
+        let turns = |prompt: &'static str, offer: &str, work: &'static [(&'static str, &'static str, bool)]| {
+            let closing = format!("{found} {offer}");
+            let turns = [("Look at the advisory", read, closing.as_str()), (prompt, work, "Both are done.")];
+            (superseded(&turns, "leaves `get_host`"), superseded(&turns, "root cause"))
+        };
+        let offer = "Want me to fix it now?";
+        assert_eq!(turns("go ahead, fix it", offer, edit), (vec![Some(1)], vec![None]), "the cause stays");
+        assert_eq!(turns("why is that so?", offer, edit).0, [None]);
+        assert_eq!(turns("go ahead, fix it", offer, &[]).0, [None]);
+        assert_eq!(turns("go ahead, fix it", "That is all.", edit).0, [None]);
     }
 
     #[test]

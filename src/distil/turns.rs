@@ -186,6 +186,50 @@ pub fn commit(tool: &ToolUseRow) -> Option<(Option<&str>, Option<&str>)> {
     Some((commit["sha"].as_str(), commit["subject"].as_str().map(without_trailer)))
 }
 
+/// The commits of a unit that a later reset or amended commit took back, by their tool uses. One that is amended without a
+/// new message is the same commit.
+pub fn undone_commits(turns: &[Turn]) -> HashSet<i64> {
+    let mut undone = HashSet::new();
+    let mut made: Vec<(i64, &str)> = Vec::new();
+    for tool in turns.iter().flat_map(|turn| turn.tools.iter().copied()).filter(|tool| tool.succeeded != Some(false)) {
+        let line = tool.content.as_deref().unwrap_or_default();
+        if let Some(kept) = reset_to(line, &made) {
+            undone.extend(made.drain(kept..).map(|(tool, _)| tool));
+        }
+        if let Some((sha, _)) = commit(tool) {
+            if line.contains(" --amend") && has_word_of(" -m| -am| -F| --message| --file", line) {
+                undone.extend(made.pop().map(|(tool, _)| tool));
+            }
+            made.push((tool.id, sha.unwrap_or_default()));
+        }
+    }
+    undone
+}
+
+/// The number of commits that are left after `git reset --soft REVISION`; `None` if a command resets to none.
+fn reset_to(line: &str, made: &[(i64, &str)]) -> Option<usize> {
+    let (_, rest) = line.split_once("git reset ")?;
+    let mut words = rest.split_whitespace().take_while(|word| !word.starts_with(['&', '|', ';']));
+    let first = words.next()?;
+    let has_mode = matches!(first, "--soft" | "--mixed" | "--hard");
+    let revision = if has_mode { words.next()? } else { first };
+    let back = match revision.strip_prefix("HEAD") {
+        Some("") => return None,
+        Some(parents) if parents.starts_with('^') => parents.len(),
+        Some(generations) => generations.strip_prefix('~')?.parse().ok()?,
+        // Without a mode, it may be a file.
+        None if !has_mode => return None,
+        None => {
+            let known = made.iter().rposition(|(_, sha)| revision.len() >= SHA && sha.starts_with(revision));
+            return Some(known.map_or(0, |at| at + 1));
+        }
+    };
+    Some(made.len().saturating_sub(back))
+}
+
+/// Least characters of an abbreviated commit id.
+const SHA: usize = 7;
+
 /// A commit's subject without a trailer that git printed behind it: `Fix it Signed-off-by: Jo`.
 fn without_trailer(subject: &str) -> &str {
     let is_trailer = |word: &str| {
@@ -371,6 +415,8 @@ pub struct TurnFacts {
     pub offered: Vec<String>,
     /// The next prompt chooses one of them, or turns all of them down.
     pub settles_offer: bool,
+    /// The closing message proposes work, and the next turn does it at the user's word.
+    pub is_carried_out: bool,
 }
 
 impl TurnFacts {
@@ -408,12 +454,30 @@ pub fn turn_facts(turns: &[Turn]) -> Vec<TurnFacts> {
         let before = contexts[at - 1].outside.clone();
         contexts[at].outside.insert_str(0, &before);
         if let (Some(offer), Some(asked)) = (turns[at - 1].closing, turns[at].asked) {
+            let is_done = contexts[at].edits > 0 || turns[at].tools.iter().any(|tool| tool.kind == Kind::Delegate);
+            contexts[at - 1].is_carried_out = is_done && proposes(&offer.text) && assents(&asked.text);
             contexts[at - 1].settles_offer = !contexts[at - 1].offered.is_empty()
                 && (begins_with("no|nope", &in_english(&asked.text).to_lowercase())
                     || choice(&offer.text, &asked.text).is_some());
         }
     }
     contexts
+}
+
+/// Whether the end of a message proposes work.
+fn proposes(message: &str) -> bool {
+    const PROPOSES: Words = "want me to|shall i|should i|would you like me|say the word|say go|i can fix|if you want, i|if you'd like, i|ready to proceed|go ahead on";
+    const END: usize = 400;
+    let end = in_english(&message[message.floor_char_boundary(message.len().saturating_sub(END))..]).to_lowercase();
+    has_word_of(PROPOSES, &end)
+}
+
+/// Whether a prompt tells the agent to go on with what it proposed.
+fn assents(prompt: &str) -> bool {
+    const ASSENTS: Words = "yes|yep|yeah|ok|okay|sure|please|do |fix|go |go ahead|go for|let's|lets|implement|apply|proceed|sounds good|agreed|perfect|great";
+    const WORDS: usize = 25;
+    let first = own_sentences(prompt).into_iter().next().unwrap_or_default();
+    begins_with(ASSENTS, &in_english(&first).to_lowercase()) && crate::distil::statements::word_count(&first) <= WORDS
 }
 
 /// The hosts of the addresses in a text.
@@ -468,6 +532,7 @@ fn context(turn: &Turn) -> TurnFacts {
         deleted: commands.flat_map(deleted_by).map(|path| name(&path)).collect(),
         offered: turn.closing.map(|closing| offered(&closing.text)).unwrap_or_default(),
         settles_offer: false,
+        is_carried_out: false,
     }
 }
 
@@ -597,6 +662,44 @@ mod tests {
         assert_eq!(by_first_word("Now the fix is there"), Finding::Change);
         assert_eq!(of_request("the login is broken, please have a look"), Some(Finding::Fix));
         assert_eq!(of_request("add a test for the fix"), None);
+    }
+
+    /// Commits of a unit, by the ids that git printed, and those of them that were undone.
+    fn undone(commands: &[(&str, Option<&str>)]) -> Vec<String> {
+        let tools: Vec<(&str, &str, bool)> = commands.iter().map(|(line, _)| ("command", *line, true)).collect();
+        let mut story = super::super::testing::unit(&[("Commit it", &tools, "Done.")]);
+        for (tool, (_, sha)) in story.tools.iter_mut().zip(commands) {
+            if let Some(sha) = sha {
+                tool.metadata = serde_json::json!({"commit": {"sha": sha, "subject": "Cache it"}});
+            }
+        }
+        let turns = turns(&story, &crate::domains::of(None, None));
+        let undone = undone_commits(&turns);
+        let of = |tool: &&ToolUseRow| undone.contains(&tool.id);
+        turns[0].tools.iter().copied().filter(of).filter_map(|tool| Some(commit(tool)?.0?.to_string())).collect()
+    }
+
+    #[test]
+    fn a_commit_that_a_reset_or_an_amended_one_replaced_is_undone() {
+        let (a, b, c) = (Some("aaaaaaa1"), Some("bbbbbbb2"), Some("ccccccc3"));
+        let first = ("git commit -m 'Cache it'", a);
+        let second = ("git commit -m 'Cache more'", b);
+        let none: [&str; 0] = [];
+        assert_eq!(undone(&[first, second]), none);
+        assert_eq!(undone(&[first, ("git commit --amend -m 'Cache it well'", b)]), ["aaaaaaa1"]);
+        assert_eq!(undone(&[first, ("git commit --amend --no-edit", b)]), none, "the same commit");
+        assert_eq!(undone(&[first, second, ("git reset --soft HEAD~1 && git status", None)]), ["bbbbbbb2"]);
+        assert_eq!(
+            undone(&[first, second, ("git reset --soft HEAD^^", None), ("git commit -m 'Both'", c)]),
+            ["aaaaaaa1", "bbbbbbb2"]
+        );
+        assert_eq!(undone(&[first, second, ("git reset --hard aaaaaaa", None)]), ["bbbbbbb2"]);
+        assert_eq!(undone(&[first, second, ("git reset --soft 9f012815 && git commit -m 'Both'", c)]), ["aaaaaaa1", "bbbbbbb2"]);
+        // These take files out of the index.
+        assert_eq!(
+            undone(&[first, ("git reset src/cache.rs", None), ("git reset HEAD src/cache.rs", None), ("git reset", None)]),
+            none
+        );
     }
 
     #[test]
