@@ -193,6 +193,10 @@ pub fn add(memories: &mut Vec<RuleMemory>, turns: &[Turn], scored: &ScoredStatem
         }
     }
     drop_bare_commits(memories);
+    // A line in a changelog is a line about other work.
+    let is_changelog = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase().starts_with("changelog");
+    let says_more = |memory: &RuleMemory| memory.is_decided() || !memory.facts.is_empty() || memory.files.is_empty();
+    memories.retain(|memory| says_more(memory) || !memory.files.iter().all(|file| is_changelog(&file.path)));
 }
 
 /// Facts from which a memory is about more than its first one.
@@ -400,11 +404,12 @@ fn thing(
         }
         memory.content.insert("commit".into(), note);
     }
-    let edits = turn.tools.iter().filter(|tool| is_project_change(tool));
-    memory.files = edits.filter_map(|tool| Some(MemoryFile { path: tool.path.clone()?, modified: true, hash: None })).collect();
+    let edits = made.map_or_else(|| project_changes(&turn.tools), |made| committed_changes(&turn.tools, made));
+    memory.files =
+        edits.iter().filter_map(|tool| Some(MemoryFile { path: tool.path.clone()?, modified: true, hash: None })).collect();
     memory.sources = turn.said();
     memory.sources.extend(statements.iter().map(|i| scored.statements[*i].source));
-    memory.sources.extend(turn.tools.iter().filter(|tool| is_project_change(tool)).map(|tool| Source::ToolUse(tool.id)));
+    memory.sources.extend(edits.iter().map(|tool| Source::ToolUse(tool.id)));
     memory.sources.extend(made.map(|tool| Source::ToolUse(tool.id)));
     let is_alone = made.is_none() && left.is_empty() && memory.facts.is_empty();
     // One short sentence that nobody acted on is hardly ever worth a memory of its own.
@@ -421,6 +426,36 @@ fn thing(
         memories.extend(thing(turns, scored, at, &left, None, &format!("{part}+{of_commit}"), domain));
     }
     memories
+}
+
+fn project_changes<'a>(tools: &[&'a ToolUseRow]) -> Vec<&'a ToolUseRow> {
+    tools.iter().copied().filter(|tool| is_project_change(tool)).collect()
+}
+
+/// The edits of a turn that a commit holds: those since the commit before it, of the files that its command adds if it names
+/// them. Where none is left, what the turn did before the commit.
+fn committed_changes<'a>(tools: &[&'a ToolUseRow], made: &ToolUseRow) -> Vec<&'a ToolUseRow> {
+    let end = tools.iter().position(|tool| tool.id == made.id).unwrap_or(tools.len());
+    let begin = tools[..end].iter().rposition(|tool| commit(tool).is_some()).unwrap_or(0);
+    let since = project_changes(&tools[begin..end]);
+    let since = if since.is_empty() { project_changes(&tools[..end]) } else { since };
+    let named = added_paths(made.content.as_deref().unwrap_or_default());
+    let is_named = |tool: &&&ToolUseRow| {
+        let path = tool.path.as_deref().unwrap_or_default();
+        named.iter().any(|named| path == *named || path.starts_with(named) && path[named.len()..].starts_with('/'))
+    };
+    let of_these: Vec<&ToolUseRow> = since.iter().filter(is_named).copied().collect();
+    if of_these.is_empty() { since } else { of_these }
+}
+
+/// The paths that a command adds before it commits: `git add a.rs docs && git commit`. None for `git add -A`.
+fn added_paths(line: &str) -> Vec<&str> {
+    let added = line.split("git add ").skip(1).filter_map(|rest| rest.split(['&', ';', '|', '\n']).next());
+    let paths = added.flat_map(str::split_whitespace).map(|path| path.trim_matches(['"', '\'']).trim_start_matches("./"));
+    paths
+        .map(|path| path.trim_end_matches('/'))
+        .filter(|path| !path.is_empty() && *path != "." && !path.starts_with('-'))
+        .collect()
 }
 
 /// Suitability of a statement as a title.
@@ -622,6 +657,52 @@ mod tests {
         assert_eq!((headed.len(), drafts.len()), (1, 1), "{drafts:#?}");
         assert!(headed[0].content["facts"].to_string().contains("HeaderCache"), "{:?}", headed[0].content);
         assert_eq!(headed[0].content["commit"]["sha"], "4f2a9c1");
+    }
+
+    #[test]
+    fn a_commit_has_the_edits_since_the_commit_before_it_of_the_files_that_it_adds() {
+        let mut story = unit(&[(
+            "Cache the header, then the footer",
+            &[
+                ("edit", "src/header.rs", true),
+                ("command", "git add -A && git commit -m 'Cache the header'", true),
+                ("edit", "src/footer.rs", true),
+                ("edit", "scratch/notes.txt", true),
+                ("command", "git add src/footer.rs && git commit -m 'Cache the footer'", true),
+                ("command", "git commit --allow-empty -m 'Release it'", true),
+                ("edit", "src/later.rs", true),
+            ],
+            "Both are cached.",
+        )]);
+        for tool in story.tools.iter_mut().filter(|tool| tool.path.is_none()) {
+            tool.metadata = serde_json::json!({"commit": {"sha": format!("{:07x}", tool.id), "subject": "x"}});
+        }
+        let turns = super::super::turns::turns(&story, &domains::of(None, None));
+        let tools = &turns[0].tools;
+        let held = |made: &&ToolUseRow| -> Vec<String> {
+            committed_changes(tools, made).iter().filter_map(|tool| tool.path.clone()).collect()
+        };
+        let of_commits: Vec<Vec<String>> = tools.iter().filter(|tool| commit(tool).is_some()).map(held).collect();
+        let all = ["src/header.rs", "src/footer.rs", "scratch/notes.txt"].map(String::from);
+        // Where no edit lies between two commits, what came before.
+        assert_eq!(of_commits, [vec!["src/header.rs".to_string()], vec!["src/footer.rs".into()], all.to_vec()]);
+    }
+
+    #[test]
+    fn a_line_in_a_changelog_is_no_memory() {
+        let drawn = |path: &str| {
+            let story = unit(&[(
+                "Add a line for the cache",
+                &[("edit", path, true)],
+                "Added the line about the header cache to the list of changes.",
+            )]);
+            super::super::distil_unit(&story, &domains::of(None, None), &super::super::ScoreWeights::fitted(), None)
+                .drafts
+                .iter()
+                .filter(|draft| draft.kind == MemoryKind::Observation)
+                .count()
+        };
+        assert_eq!((drawn("src/changes.rs"), drawn("CHANGELOG.md")), (1, 0));
     }
 
     #[test]
