@@ -10,7 +10,7 @@ use super::recorded::{Recorded, SETS, context, play, recorded, restore};
 use super::score::{Query, score};
 use super::world::World;
 use nmem::model::{Files, MemoryKind, Platform, Provenance};
-use nmem::platforms::speaker::without_client_blocks;
+use nmem::platforms::author::without_client_blocks;
 use nmem::recall::{Prompt, RecallQuery, at_prompt, ranked};
 use nmem::render::ranked_units::for_query;
 use nmem::store::{PERSON_WAIT, Store};

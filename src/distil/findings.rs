@@ -1,7 +1,7 @@
 //! One memory per change or finding, from a turn's selected statements and commits; and the form of a rule memory.
 
-use super::score::{Class, ScoredStatements, names_cause};
-use super::statements::{StatementForm, Words, begins_with, begins_with_file, capitalized, has_word_of, word_count};
+use super::score::{Class, ScoredStatements};
+use super::statements::{StatementForm, Words, begins_with, begins_with_file, capitalized, has_word_of, names_cause, word_count};
 use super::superseded::by_work;
 use super::turns::{Speaker, Turn, TurnFacts, UnitStatement, commit, content_words, is_project_change, overlap};
 use super::turns::{by_first_word, conventional};
@@ -311,17 +311,17 @@ fn findings(turns: &[Turn], scored: &ScoredStatements, chosen: &[usize], domain:
         let holds = |tool: &&ToolUseRow| is_worth_telling(tool, at, &scored.facts);
         let commits: Vec<&ToolUseRow> = commits.filter(holds).collect();
         match commits.as_slice() {
-            [] => memories.extend(thing(turns, scored, at, &of_turn, None, "", domain)),
+            [] => memories.extend(memories_of(turns, scored, at, &of_turn, None, "", domain)),
             // What the message closes with belongs to the last commit; each commit has its own message.
             [earlier @ .., last] => {
                 for made in earlier {
                     let own: Vec<usize> =
                         of_turn.iter().copied().filter(|i| scored.statements[*i].source == Source::ToolUse(made.id)).collect();
-                    memories.extend(thing(turns, scored, at, &own, Some(made), "", domain));
+                    memories.extend(memories_of(turns, scored, at, &own, Some(made), "", domain));
                 }
                 let of_earlier = |i: &usize| earlier.iter().any(|made| scored.statements[*i].source == Source::ToolUse(made.id));
                 let own: Vec<usize> = of_turn.iter().copied().filter(|i| !of_earlier(i)).collect();
-                memories.extend(thing(turns, scored, at, &own, Some(last), "", domain));
+                memories.extend(memories_of(turns, scored, at, &own, Some(last), "", domain));
             }
         }
     }
@@ -351,7 +351,8 @@ fn is_worth_telling(tool: &ToolUseRow, turn: usize, facts: &[TurnFacts]) -> bool
     !begins_with(PASSING, &subject.to_lowercase()) && by_work(subject, turn, facts).is_none()
 }
 
-fn thing(
+/// The memory of a turn's statements, with the commit that they belong to, and more for what has no room in it.
+fn memories_of(
     turns: &[Turn],
     scored: &ScoredStatements,
     at: usize,
@@ -423,7 +424,7 @@ fn thing(
     // What has no room in one memory is another thing.
     if !left.is_empty() {
         let of_commit = made.map(|tool| format!(":t{}", tool.id)).unwrap_or_default();
-        memories.extend(thing(turns, scored, at, &left, None, &format!("{part}+{of_commit}"), domain));
+        memories.extend(memories_of(turns, scored, at, &left, None, &format!("{part}+{of_commit}"), domain));
     }
     memories
 }

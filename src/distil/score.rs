@@ -2,7 +2,7 @@
 //! non-redundant ones greedily (ADR/0046).
 
 use super::statement_weights;
-use super::statements::{StatementForm, Words, begins_with, has_word_of, word_count};
+use super::statements::{StatementForm, Words, begins_with, has_word_of, names_cause, word_count};
 use super::superseded::{retracting, superseded_at};
 use super::turns::{self, Speaker, Turn, TurnFacts, UnitStatement, headings, likeness, unit_statements};
 use crate::model::{Domain, Source};
@@ -43,14 +43,6 @@ const REPETITION: f32 = 0.6;
 
 /// Minimum score of a statement that explicitly names a cause.
 const NAMED_CAUSE: f32 = 0.6;
-
-/// Whether a statement names the cause of something.
-pub fn names_cause(text: &str) -> bool {
-    const NAMES: &str =
-        "root cause|the bug was|the issue was|the problem was|was caused by|the cause was|the reason was|turned out that";
-    let lower = text.to_lowercase();
-    has_word_of(NAMES, &lower) && !has_word_of("maybe|might|likely|could|probably|not sure|?", &lower)
-}
 
 /// Whether a statement only announces what comes next: "Here's a summary of the changes", "Let me run the tests".
 fn is_announcement(text: &str) -> bool {

@@ -489,6 +489,14 @@ pub fn capitalized(text: &str) -> String {
     }
 }
 
+/// Whether a statement names the cause of something.
+pub fn names_cause(text: &str) -> bool {
+    const NAMES: &str =
+        "root cause|the bug was|the issue was|the problem was|was caused by|the cause was|the reason was|turned out that";
+    let lower = text.to_lowercase();
+    has_word_of(NAMES, &lower) && !has_word_of("maybe|might|likely|could|probably|not sure|?", &lower)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

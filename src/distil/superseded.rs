@@ -3,8 +3,7 @@
 //! Over units, rules supersede nothing: a person does (`knowledge::corrections`), or a model within a unit
 //! (`extraction::to_drafts`). Memories that contradict each other are shown as such (`rank::contradicted`).
 
-use super::score::names_cause;
-use super::statements::{Words, has_word_of};
+use super::statements::{Words, has_word_of, names_cause};
 use super::turns::{Speaker, TurnFacts, UnitStatement, names_in, overlap, quotes};
 use crate::languages::in_english;
 use crate::text::{files_named, is_stop_word};

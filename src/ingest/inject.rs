@@ -9,7 +9,7 @@ use crate::evidence::unproven_claim;
 use crate::model::{Event, EventKind, InjectionPoint, Millis, Platform, Share, StartSource};
 use crate::platforms;
 use crate::platforms::adapter::HookAnswer;
-use crate::platforms::speaker::without_client_blocks;
+use crate::platforms::author::without_client_blocks;
 use crate::project::{self, git};
 use crate::recall::{self, Prompt, SessionContext};
 use crate::redact::Clean;

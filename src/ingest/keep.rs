@@ -37,7 +37,7 @@ pub fn keep(run: &Run, past: Option<&mut PastSession>, event: &mut Event) -> Res
         return Err(OWN);
     }
     if let Some(past) = past {
-        past.keep(run, event)?;
+        past.check(run, event)?;
     }
     if run::is_paused(run, event) {
         return Err(PAUSED);
@@ -162,7 +162,7 @@ impl<'a> PastSession<'a> {
         })
     }
 
-    fn keep(&mut self, run: &Run, event: &mut Event) -> Result<(), &'static str> {
+    fn check(&mut self, run: &Run, event: &mut Event) -> Result<(), &'static str> {
         if self.is_muted(event) {
             return Err(MUTED);
         }

@@ -56,12 +56,12 @@ pub fn persist(run: &Run, events: &[Clean<Event>]) -> Result<Persisted> {
     match stored {
         Ok(store) => Ok(Persisted::Stored(store)),
         Err(error) if run.caller == Caller::History => Err(error),
-        Err(error) => Ok(Persisted::NotStored(keep(run, events, &error))),
+        Err(error) => Ok(Persisted::NotStored(put_in_spool(run, events, &error))),
     }
 }
 
 /// Adds events to the spool, or counts them as lost. Returns the reason why the database is unavailable.
-fn keep(run: &Run, events: &[Clean<Event>], error: &anyhow::Error) -> String {
+fn put_in_spool(run: &Run, events: &[Clean<Event>], error: &anyhow::Error) -> String {
     let files = &run.config.files.value;
     match events.iter().try_for_each(|event| spool::append(files, event)) {
         Ok(()) => {

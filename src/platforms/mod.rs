@@ -2,7 +2,7 @@
 //! `adapter` (the trait, the answers of hooks), `other_hosts`
 //! (agents with hooks like Claude Code's, custom agents), `host_calls` (their tools), `message_sessions` (their past
 //! sessions), `vibe_journal` (those of Mistral Vibe), `read_only` (agents of which nmem only reads past sessions), `payload` (a hook's stdin) and `json_repair`,
-//! `speaker` (the person's words: prompts, and answers to questions),
+//! `author` (the person's words: prompts, and answers to questions),
 //! `translated` (calls of other agents as Claude Code's), `transcript_tail`, `past` (readers of past sessions),
 //! `settings_file` (hooks and MCP servers in settings), `claude_mem` (its database); `claude`, `codex`, `copilot`,
 //! `cursor`, `gemini`, `opencode`.
@@ -19,6 +19,7 @@ mod codex {
 
     pub use hooks::Codex;
 }
+pub mod author;
 mod copilot;
 mod cursor;
 mod gemini;
@@ -31,7 +32,6 @@ pub mod past;
 pub mod payload;
 mod read_only;
 pub mod settings_file;
-pub mod speaker;
 pub mod transcript_tail;
 mod translated;
 mod vibe_journal;

@@ -1,8 +1,8 @@
 //! Past sessions: what a reader of a format provides, and where files lie.
 
+use super::author::{Author, author};
 use super::payload::DecodeContext;
 pub use super::payload::text_of;
-use super::speaker::{Speaker, speaker};
 use crate::model::{Event, EventKind, GitState, Millis, Platform, SessionStart, StartSource, TurnUsage};
 use anyhow::Result;
 use serde_json::{Map, Value, json};
@@ -222,7 +222,7 @@ impl PastSession {
 
     /// Returns true if a person wrote a text that stands where a prompt does. A subagent's prompts come from its parent.
     pub fn is_persons(&self, text: &str) -> bool {
-        self.agent.is_none() && speaker(text) == Speaker::Person
+        self.agent.is_none() && author(text) == Author::Person
     }
 
     /// Starts the session, once. A subagent's file starts none.

@@ -1,8 +1,8 @@
 //! Forgetting: deletes rows with everything that depends on them, and remembers keyed hashes.
 
+use super::events::SAME_EVENT;
 use super::events::StoredSession;
 use super::index::FULL_TEXT;
-use super::migrate::SAME_EVENT;
 use super::{Store, Tx};
 use crate::model::{Deletion, Millis, TakenBack, TextKind};
 use anyhow::{Context, Result, bail};

@@ -1,11 +1,11 @@
 //! Writes sessions and prompts.
 
-use super::migrate::{SAME_EVENT, name_of};
 use super::{Store, Tx};
 use crate::model::{Event, GitState, Millis, Platform, ProjectId, PromptKind, PromptSource, SessionStart, TextKind, TurnUsage};
 use crate::redact::Clean;
 use anyhow::Result;
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+use sha2::{Digest, Sha256};
 
 /// Maximum files of subagent tasks to record.
 const TASK_FILES: usize = 40;
@@ -260,6 +260,21 @@ impl Tx<'_> {
         }
         Ok(())
     }
+}
+
+/// Maximum time in milliseconds between deliveries of the same event without id and time.
+pub(super) const SAME_EVENT: Millis = 2000;
+
+/// A stable name for an event that has a time but no id.
+pub(super) fn name_of(event: &Event, texts: &[Option<&str>]) -> Option<String> {
+    let time = event.time?.to_string();
+    let mut hash = Sha256::new();
+    for text in texts.iter().copied().chain([Some(time.as_str())]) {
+        let text = text.unwrap_or_default();
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    Some(format!("~{}", hash.finalize()[..12].iter().map(|b| format!("{b:02x}")).collect::<String>()))
 }
 
 /// Returns the id under which the answers in a call are stored.

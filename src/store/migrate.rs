@@ -8,11 +8,10 @@
 use crate::error::UserError;
 use crate::files::{self, Identity};
 use crate::index_text::INDEX_TEXT_VERSION;
-use crate::model::{Event, Files, Millis, RULES_VERSION, beside};
+use crate::model::{Files, RULES_VERSION, beside};
 use crate::redact::REDACTION_VERSION;
 use anyhow::{Context, Result, bail};
 use rusqlite::{Connection, TransactionBehavior, params};
-use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -269,21 +268,6 @@ pub fn set_aside_before(files: &Files) -> Vec<PathBuf> {
 /// Locks the folder while a database is created or moved; the lock ends when the result is dropped.
 fn lock_folder(files: &Files) -> Result<Option<fs::File>> {
     Ok(files::lock_folder(files.db.parent().unwrap_or(Path::new("/")))?)
-}
-
-/// Maximum time in milliseconds between deliveries of the same event without id and time.
-pub(super) const SAME_EVENT: Millis = 2000;
-
-/// A stable name for an event that has a time but no id.
-pub(super) fn name_of(event: &Event, texts: &[Option<&str>]) -> Option<String> {
-    let time = event.time?.to_string();
-    let mut hash = Sha256::new();
-    for text in texts.iter().copied().chain([Some(time.as_str())]) {
-        let text = text.unwrap_or_default();
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text.as_bytes());
-    }
-    Some(format!("~{}", hash.finalize()[..12].iter().map(|b| format!("{b:02x}")).collect::<String>()))
 }
 
 #[cfg(test)]

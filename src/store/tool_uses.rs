@@ -1,7 +1,7 @@
 //! Stores tool uses, and the task list that some tools keep.
 
+use super::events::{SAME_EVENT, name_of};
 use super::events::{StoredSession, known_session};
-use super::migrate::{SAME_EVENT, name_of};
 use super::{Store, Tx};
 use crate::model::{BackgroundEnd, CommandKind, Event, Metadata, Millis, Platform, Task, TaskChange, TextKind, ToolUse};
 use crate::segmentation::StepId;

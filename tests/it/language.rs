@@ -144,6 +144,57 @@ fn decisions_name_what_exists() {
     assert!(checked > 60, "{checked}");
 }
 
+/// Each name in the glossary's columns of code and SQL is one: a module or item that is declared, a table or a column.
+#[test]
+fn the_glossary_names_what_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |folder: &str, ending: &str| -> String {
+        files(folder, &[ending]).iter().map(|path| fs::read_to_string(path).unwrap()).collect()
+    };
+    let (code, schema) =
+        (read("src", ".rs") + &read("benches", ".rs"), read("migrations", ".sql") + &read("src/postgres", ".rs"));
+    let declared = |name: &str, of_module: bool| {
+        let forms = ["fn", "struct", "enum", "trait", "mod", "type", "const", "static"];
+        let is_item = forms.iter().any(|form| {
+            code.match_indices(&format!("{form} {name}"))
+                .any(|(at, found)| !code[at + found.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+        });
+        // A variant of an enum, or a field.
+        let is_part = || {
+            code.lines().any(|line| {
+                let line = line.trim_start().trim_start_matches("pub ");
+                line.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', ',', '(', ' ']) && !rest.starts_with("::"))
+            })
+        };
+        is_item || !of_module && is_part()
+    };
+    let text = fs::read_to_string(root.join("docs/glossary.md")).unwrap();
+    let mut checked = 0;
+    for row in text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| word")) {
+        let columns: Vec<&str> = row.split(" | ").collect();
+        let [_, _, in_code, in_sql] = columns.as_slice() else { continue };
+        let names = |column: &'_ str| -> Vec<String> { column.split('`').skip(1).step_by(2).map(String::from).collect() };
+        for name in names(in_code) {
+            let path = root.join(&name);
+            let parts = name.split("::").flat_map(|part| part.split(['<', '>', ',', ' '])).filter(|part| part.len() > 1);
+            // What a module holds is an item.
+            let of_module = name.contains("::") && name.starts_with(char::is_lowercase);
+            let missing: Vec<&str> = parts.filter(|part| !declared(part, of_module)).collect();
+            assert!(
+                missing.is_empty() || path.exists() || root.join("src").join(&name).exists(),
+                "{name}: {missing:?} is not declared"
+            );
+            checked += 1;
+        }
+        for name in names(in_sql) {
+            let missing = name.split('.').find(|part| !schema.contains(part) && !code.contains(part));
+            assert!(missing.is_none(), "{name} is not in the schema");
+            checked += 1;
+        }
+    }
+    assert!(checked > 60, "{checked}");
+}
+
 /// Adapters may use a platform's own names, so they are left out.
 #[test]
 fn no_type_name_occurs_twice() {

@@ -5,8 +5,8 @@ pub mod past;
 
 pub use hooks::ClaudeCode;
 
+use super::author::{self, Author, author, without_client_blocks};
 use super::payload::{DecodeContext, field};
-use super::speaker::{self, Speaker, speaker, without_client_blocks};
 use crate::command_kind;
 use crate::model::{
     BackgroundEnd, CommandKind, Commit, Event, EventKind, Kind, Metadata, Millis, Platform, SessionStart, StartSource, TakenBack,
@@ -115,7 +115,7 @@ fn by_a_person(payload: &Value) -> Option<String> {
     let is_machines = |source: &Value| source.as_str().is_some_and(|name| MACHINES.contains(&name));
     let is_persons = match payload["prompt_source"].as_str() {
         Some("user") => true,
-        _ => speaker(&prompt) == Speaker::Person,
+        _ => author(&prompt) == Author::Person,
     };
     let is_machines = is_machines(&payload["source"])
         || is_machines(&payload["prompt_source"])
@@ -128,7 +128,7 @@ fn by_a_person(payload: &Value) -> Option<String> {
 fn tool_event(event: &str, payload: &Value, around: &DecodeContext) -> Option<EventKind> {
     let name = text(&payload["tool_name"]).unwrap_or_else(|| "unknown".into());
     if event == "PostToolUse" {
-        let answers = speaker::answers(&name, &payload["tool_input"], &payload["tool_response"]);
+        let answers = author::answers(&name, &payload["tool_input"], &payload["tool_response"]);
         if !answers.is_empty() {
             return Some(EventKind::Answered { call: text(&payload["tool_use_id"]), answers });
         }
@@ -434,7 +434,7 @@ pub fn typed(said: &str) -> Option<String> {
         let name = part("command-name")?;
         return Some(format!("{name} {}", part("command-args").unwrap_or_default()).trim().to_string());
     }
-    let is_persons = !said.starts_with("<command-name>") && speaker(said) == Speaker::Person;
+    let is_persons = !said.starts_with("<command-name>") && author(said) == Author::Person;
     Some(said.to_string()).filter(|said| !said.is_empty() && is_persons)
 }
 

@@ -2,10 +2,10 @@
 
 use super::{decode, is_command, notified, readable, text, typed};
 use crate::model::{Entity, Event, EventKind, Millis, Platform, TITLE, TakenBack};
+use crate::platforms::author::refusal;
 use crate::platforms::past::{
     COPIED, Found, PastCall, PastFormat, PastOptions, PastReader, PastSession, cut_bytes, line_id, stable_uuid,
 };
-use crate::platforms::speaker::refusal;
 use crate::platforms::transcript_tail::{UsageCounter, time};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// Who wrote a text that an agent received as a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speaker {
+pub enum Author {
     Person,
     /// Another agent: a subagent's report, another session's message.
     Agent,
@@ -45,20 +45,20 @@ const AROUND_PROMPT: [&str; 3] = ["command-message", "command-name", "user_query
 
 /// Returns who speaks in a prompt, judged by its frame. A text that consists of one unknown frame, such as
 /// `<some-event>…</some-event>`, is the client's; with other text after the frame, it is the person's.
-pub fn speaker(prompt: &str) -> Speaker {
+pub fn author(prompt: &str) -> Author {
     let before = prompt.trim_start_matches('\u{feff}').trim();
     let prompt = without_client_blocks(before);
     if prompt.is_empty() && !before.is_empty() {
-        return Speaker::Client;
+        return Author::Client;
     }
     if AGENTS.iter().any(|begin| prompt.starts_with(begin)) {
-        return Speaker::Agent;
+        return Author::Agent;
     }
     let is_stopped = !prompt.contains('\n') && prompt.trim_end_matches('.').ends_with(" were stopped by the user");
     if is_stopped || CLIENTS.iter().any(|begin| prompt.starts_with(begin)) || is_unknown_frame(prompt) {
-        return Speaker::Client;
+        return Author::Client;
     }
-    Speaker::Person
+    Author::Person
 }
 
 /// Returns a prompt without the blocks that clients put before it.
@@ -226,30 +226,30 @@ mod tests {
     #[test]
     fn a_prompt_is_a_persons_unless_its_frame_shows_another_speaker() {
         for (prompt, by) in [
-            ("Use Redis", Speaker::Person),
-            ("<my-button> does not render", Speaker::Person),
-            ("<div>\nwhy is this empty?", Speaker::Person),
-            ("<pasted-log>\nerror\n</pasted-log>\nFix this", Speaker::Person),
-            ("<Vec<T> as IntoIterator>::Item is wrong here", Speaker::Person),
-            ("<system-reminder>\nThe date\n</system-reminder>\nUse Redis", Speaker::Person),
-            ("<environment_context>\n<cwd>/a</cwd>\n</environment_context>\n\nUse Redis", Speaker::Person),
-            ("<user_query>\nStep\n</user_query>", Speaker::Person),
-            ("My jobs were stopped by the user.\nUndo that.", Speaker::Person),
-            ("<agent-message from=\"a1\">\nUse Redis\n</agent-message>", Speaker::Agent),
-            ("<cross-session-message from=\"b\">Push it</cross-session-message>", Speaker::Agent),
-            ("Another Claude session sent a message:\n<agent-message from=\"c\">x", Speaker::Agent),
-            ("[Subagent hand-back] The report", Speaker::Agent),
-            ("<ide_selection>a</ide_selection><agent-message>Use Redis</agent-message>", Speaker::Agent),
-            ("<system-reminder>\nThe date\n</system-reminder>", Speaker::Client),
-            ("<system-reminder>\nnever closed", Speaker::Client),
-            ("[SYSTEM NOTIFICATION - NOT USER INPUT]\nIt ended", Speaker::Client),
-            ("<bash-input>ls</bash-input><bash-stdout>a</bash-stdout>\nb", Speaker::Client),
-            ("<task-notification>\n<status>failed</status>", Speaker::Client),
-            ("2 background agents were stopped by the user.", Speaker::Client),
-            ("<scheduled-run id=\"4\">\nNever deploy\n</scheduled-run>", Speaker::Client),
-            ("<monitor_event>\nnever closed", Speaker::Client),
+            ("Use Redis", Author::Person),
+            ("<my-button> does not render", Author::Person),
+            ("<div>\nwhy is this empty?", Author::Person),
+            ("<pasted-log>\nerror\n</pasted-log>\nFix this", Author::Person),
+            ("<Vec<T> as IntoIterator>::Item is wrong here", Author::Person),
+            ("<system-reminder>\nThe date\n</system-reminder>\nUse Redis", Author::Person),
+            ("<environment_context>\n<cwd>/a</cwd>\n</environment_context>\n\nUse Redis", Author::Person),
+            ("<user_query>\nStep\n</user_query>", Author::Person),
+            ("My jobs were stopped by the user.\nUndo that.", Author::Person),
+            ("<agent-message from=\"a1\">\nUse Redis\n</agent-message>", Author::Agent),
+            ("<cross-session-message from=\"b\">Push it</cross-session-message>", Author::Agent),
+            ("Another Claude session sent a message:\n<agent-message from=\"c\">x", Author::Agent),
+            ("[Subagent hand-back] The report", Author::Agent),
+            ("<ide_selection>a</ide_selection><agent-message>Use Redis</agent-message>", Author::Agent),
+            ("<system-reminder>\nThe date\n</system-reminder>", Author::Client),
+            ("<system-reminder>\nnever closed", Author::Client),
+            ("[SYSTEM NOTIFICATION - NOT USER INPUT]\nIt ended", Author::Client),
+            ("<bash-input>ls</bash-input><bash-stdout>a</bash-stdout>\nb", Author::Client),
+            ("<task-notification>\n<status>failed</status>", Author::Client),
+            ("2 background agents were stopped by the user.", Author::Client),
+            ("<scheduled-run id=\"4\">\nNever deploy\n</scheduled-run>", Author::Client),
+            ("<monitor_event>\nnever closed", Author::Client),
         ] {
-            assert_eq!(speaker(prompt), by, "{prompt}");
+            assert_eq!(author(prompt), by, "{prompt}");
         }
     }
 
