@@ -125,7 +125,8 @@ pub fn of_name(bytes: &[u8], name: &Name) -> Option<Span> {
         // `JWT_SECRET=s3cr3t!`, but not `TOKEN_URL=https://…`.
         NameKind::Secret => {
             let set = (shell || quoted) && looks_set(text) || is_strong_short(text) || quoted && is_secret_string(text);
-            looks_random(text) || is_last(own) && set
+            looks_random(text)
+                || is_last(own) && (set || value.form == Form::Plain && is_alone(bytes, &value) && is_short_plain(text))
         }
         NameKind::Key => {
             quoted && is_secret_string(text) && !is_words(text)
@@ -184,6 +185,28 @@ fn is_code(bytes: &[u8], name: &Name, value: &Value, password: bool) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether nothing follows a value in its line, or words do: `token: …` in a note, and not in code.
+fn is_alone(bytes: &[u8], value: &Value) -> bool {
+    let after = run(bytes, value.end, |b| b == b' ');
+    bytes.get(after).is_none_or(|b| matches!(b, b'\n' | b'\r') || after > value.end && b.is_ascii_alphanumeric())
+}
+
+/// Whether a short value without quotes is more than a name or a word: letters with digits.
+fn is_short_plain(text: &[u8]) -> bool {
+    let has = |class: fn(&u8) -> bool| text.iter().any(class);
+    let is_part_of_it = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'!' | b'@' | b'#' | b'%' | b'*' | b'+');
+    // `token2`, `v1beta1`
+    let is_numbered = text.iter().rev().skip_while(|b| b.is_ascii_digit()).all(|b| !b.is_ascii_digit());
+    let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
+    (8..16).contains(&text.len())
+        && text.iter().all(is_part_of_it)
+        && has(u8::is_ascii_alphabetic)
+        && digits > 0
+        && (digits >= 4 || !is_numbered)
+        && !is_version(text)
+        && !is_words(text)
 }
 
 fn capitals(text: &[u8]) -> usize {

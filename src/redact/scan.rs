@@ -606,6 +606,36 @@ mod tests {
     }
 
     #[test]
+    fn a_short_secret_in_a_note_is_found_and_a_name_or_a_number_in_code_is_none() {
+        for text in [
+            "token: qwertzAPI998877",
+            "secret = qwertzAPI998877",
+            "here is my client_secret: qwertzAPI998877 thanks",
+            "api_key: hunter2zebra",
+            "my api key: Zq8vLr2T",
+            "apikey = hunter2zebra77",
+            "access_token: abcDEF123456ghi",
+        ] {
+            assert_eq!(families(text), ["assigned-secret"], "{text}");
+        }
+        for text in [
+            "token: token2",
+            "let token: Sha256Hash = hash(x);",
+            "token: utf8bytes, other",
+            "secret: sha256sum()",
+            "apiVersion: v1beta1",
+            "token: v1.24.0-rc1",
+            "api_key: config.key2name",
+            "next_token: page2of9x",
+            "token = tokens[i]",
+            "the token is 16 bytes long",
+        ] {
+            let none: [&str; 0] = [];
+            assert_eq!(families(text), none, "{text}");
+        }
+    }
+
+    #[test]
     fn a_secret_between_a_matcher_and_what_it_finds_is_found_too() {
         let key = ["ghp", "_x7Kq2mPz9LrT4vWb8NsD1fGh6JcY3aE5uQ0o"].concat();
         for (text, expected) in [
