@@ -245,10 +245,15 @@ impl PreparedSearch {
             let is_on = |platform: &str, session: &str| {
                 Platform::from_name(platform).is_some_and(|platform| on_branch.contains(&(platform, session.to_string())))
             };
+            // The grade is that of the best answer of all branches.
+            let is_best_on = found.hits.first().is_some_and(|hit| is_on(&hit.platform, &hit.session));
             found.hits.retain(|hit| is_on(&hit.platform, &hit.session));
             found.total = found.hits.len();
             found.hits.truncate(limit);
             found.grade = found.grade.filter(|_| !found.hits.is_empty());
+            if found.grade == Some(Grade::Strong) && !is_best_on {
+                found.grade = Some(Grade::Weak);
+            }
         }
         Ok(found)
     }

@@ -443,20 +443,23 @@ fn committed_changes<'a>(tools: &[&'a ToolUseRow], made: &ToolUseRow) -> Vec<&'a
     let named = added_paths(made.content.as_deref().unwrap_or_default());
     let is_named = |tool: &&&ToolUseRow| {
         let path = tool.path.as_deref().unwrap_or_default();
-        named.iter().any(|named| path == *named || path.starts_with(named) && path[named.len()..].starts_with('/'))
+        let is_below = |named: &str| path.strip_prefix(named).is_some_and(|rest| rest.starts_with('/'));
+        // Paths of a command may be relative to a folder below the root.
+        let is_end = |named: &str| path.strip_suffix(named).is_some_and(|rest| rest.ends_with('/'));
+        named.iter().any(|named| path == *named || is_below(named) || is_end(named))
     };
     let of_these: Vec<&ToolUseRow> = since.iter().filter(is_named).copied().collect();
     if of_these.is_empty() { since } else { of_these }
 }
 
-/// The paths that a command adds before it commits: `git add a.rs docs && git commit`. None for `git add -A`.
+/// The paths that a command adds before it commits: `git add a.rs docs && git commit`. None for `git add -A`, nor where a shell
+/// completes them.
 fn added_paths(line: &str) -> Vec<&str> {
     let added = line.split("git add ").skip(1).filter_map(|rest| rest.split(['&', ';', '|', '\n']).next());
     let paths = added.flat_map(str::split_whitespace).map(|path| path.trim_matches(['"', '\'']).trim_start_matches("./"));
-    paths
-        .map(|path| path.trim_end_matches('/'))
-        .filter(|path| !path.is_empty() && *path != "." && !path.starts_with('-'))
-        .collect()
+    let named: Vec<&str> = paths.map(|path| path.trim_end_matches('/')).filter(|path| !path.is_empty()).collect();
+    let is_open = |path: &&str| *path == "." || path.starts_with('-') || path.contains(['*', '$', '{', '`']);
+    if named.iter().any(is_open) { Vec::new() } else { named }
 }
 
 /// Suitability of a statement as a title.
@@ -669,7 +672,7 @@ mod tests {
                 ("command", "git add -A && git commit -m 'Cache the header'", true),
                 ("edit", "src/footer.rs", true),
                 ("edit", "scratch/notes.txt", true),
-                ("command", "git add src/footer.rs && git commit -m 'Cache the footer'", true),
+                ("command", "cd src && git add footer.rs && git commit -m 'Cache the footer'", true),
                 ("command", "git commit --allow-empty -m 'Release it'", true),
                 ("edit", "src/later.rs", true),
             ],
@@ -687,6 +690,10 @@ mod tests {
         let all = ["src/header.rs", "src/footer.rs", "scratch/notes.txt"].map(String::from);
         // Where no edit lies between two commits, what came before.
         assert_eq!(of_commits, [vec!["src/header.rs".to_string()], vec!["src/footer.rs".into()], all.to_vec()]);
+        let none: [&str; 0] = [];
+        assert_eq!(added_paths("git add -A && git commit"), none);
+        assert_eq!(added_paths("git add src/*.rs docs && git commit"), none);
+        assert_eq!(added_paths("git add ./docs/ 'a b.md'; git add c.rs\ngit commit"), ["docs", "a", "b.md", "c.rs"]);
     }
 
     #[test]
