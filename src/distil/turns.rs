@@ -206,9 +206,15 @@ pub fn undone_commits(turns: &[Turn]) -> HashSet<i64> {
     undone
 }
 
-/// The number of commits that are left after `git reset --soft REVISION`; `None` if a command resets to none.
+/// The number of commits that are left after `git reset --soft REVISION`; `None` if a command takes none back. A branch, or with
+/// `--hard` an unknown commit, may hold them all the same.
 fn reset_to(line: &str, made: &[(i64, &str)]) -> Option<usize> {
-    let (_, rest) = line.split_once("git reset ")?;
+    let (before, rest) = line.split_once("git reset ")?;
+    // A commit's message may speak of a reset.
+    let is_command = before.trim_end().is_empty() || before.trim_end().ends_with(['&', ';', '|']);
+    if !is_command || before.contains("git commit") {
+        return None;
+    }
     let mut words = rest.split_whitespace().take_while(|word| !word.starts_with(['&', '|', ';']));
     let first = words.next()?;
     let has_mode = matches!(first, "--soft" | "--mixed" | "--hard");
@@ -219,9 +225,10 @@ fn reset_to(line: &str, made: &[(i64, &str)]) -> Option<usize> {
         Some(generations) => generations.strip_prefix('~')?.parse().ok()?,
         // Without a mode, it may be a file.
         None if !has_mode => return None,
+        None if revision.len() < SHA || !revision.bytes().all(|b| b.is_ascii_hexdigit()) => return None,
         None => {
-            let known = made.iter().rposition(|(_, sha)| revision.len() >= SHA && sha.starts_with(revision));
-            return Some(known.map_or(0, |at| at + 1));
+            let known = made.iter().rposition(|(_, sha)| sha.starts_with(revision));
+            return known.map(|at| at + 1).or((first != "--hard").then_some(0));
         }
     };
     Some(made.len().saturating_sub(back))
@@ -695,6 +702,10 @@ mod tests {
         );
         assert_eq!(undone(&[first, second, ("git reset --hard aaaaaaa", None)]), ["bbbbbbb2"]);
         assert_eq!(undone(&[first, second, ("git reset --soft 9f012815 && git commit -m 'Both'", c)]), ["aaaaaaa1", "bbbbbbb2"]);
+        // A branch may hold them, as may another commit; a message may speak of a reset.
+        assert_eq!(undone(&[first, second, ("git reset --hard origin/main", None)]), none);
+        assert_eq!(undone(&[first, second, ("git reset --hard 9f012815", None)]), none);
+        assert_eq!(undone(&[first, ("git commit -m 'Say when git reset --soft HEAD~1 helps'", b)]), none);
         // These take files out of the index.
         assert_eq!(
             undone(&[first, ("git reset src/cache.rs", None), ("git reset HEAD src/cache.rs", None), ("git reset", None)]),
