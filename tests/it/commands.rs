@@ -175,6 +175,32 @@ fn lists_can_be_narrowed_to_a_branch_and_notes_left_out() {
     assert_eq!(world.nmem(&["how", "no-such-program", "-q"]).stderr, "", "as for pasted commands");
 }
 
+/// The better answer is on another branch, so what is left is weak.
+#[test]
+fn a_search_on_a_branch_is_graded_by_what_the_branch_has() {
+    let mut world = World::new();
+    world.project();
+    world.write("project/.git/config", "");
+    let parts =
+        ["parser", "cache", "router", "logger", "theme", "queue", "mailer", "timer", "index", "tokens", "socket", "chart"];
+    let others = parts.map(|part| ("next", format!("Rename the {part} after its new owner")));
+    let importer = [("main", "Let the importer skip empty lines"), ("next", "Let the exporter quote empty commas")];
+    for (branch, text) in importer.map(|(branch, text)| (branch, text.to_string())).into_iter().chain(others) {
+        world.write("project/.git/HEAD", &format!("ref: refs/heads/{branch}\n"));
+        let mut session = Session::new(&world, &text);
+        session.ask(&text).edit("src/io.rs").close("Done.").end();
+        drop(session);
+        world.minutes_later(90);
+    }
+    let grade = |narrowed: &str| {
+        let said = world.nmem(&["search", "--json", narrowed, "importer", "skip", "empty", "lines"]).stdout;
+        serde_json::from_str::<serde_json::Value>(said.lines().next().unwrap()).unwrap()["match"].clone()
+    };
+    assert_eq!(grade("--limit=10"), "strong");
+    assert_eq!(grade("--branch=main"), "strong");
+    assert_eq!(grade("--branch=next"), "weak");
+}
+
 /// A terminal that shows its screen.
 struct Tmux<'a>(&'a World);
 
