@@ -87,9 +87,15 @@ pub fn alike(a: &str, b: &str) -> bool {
     !short.is_empty() && long.starts_with(short.as_str()) && short.len() * 4 >= long.len()
 }
 
-/// Whether a stored path is relative to the project: others are absolute, on Windows with a drive.
+/// Whether a stored path is of a file of the project: other paths are absolute, or start at the home folder.
 pub fn is_in_project(path: &str) -> bool {
-    !path.starts_with('/') && path.as_bytes().get(1) != Some(&b':')
+    let has_drive = path.as_bytes().get(1) == Some(&b':');
+    !path.starts_with(['/', '~', '\\']) && !path.starts_with("..") && !has_drive
+}
+
+/// Whether a stored path is of a plan that an agent keeps outside the project: `~/.claude/plans/quiet-river.md`.
+pub fn is_plan_of_agent(path: &str) -> bool {
+    !is_in_project(path) && path.replace('\\', "/").contains("/plans/") && path.ends_with(".md")
 }
 
 /// Strips the type from a commit's subject: `feat(cli): add colours` without `feat(cli): `.

@@ -2,9 +2,9 @@
 
 use super::findings::RuleMemory;
 use super::statements::{Words, begins_with, has_word_of, is_one_of};
-use super::turns::{Turn, is_inside, is_project_change};
+use super::turns::{Turn, is_project_change};
 use crate::model::{Finding, Kind, MemoryFile, Provenance, Source, ToolUseRow};
-use crate::text::cut;
+use crate::text::{cut, is_in_project};
 
 /// A command that failed, as often as it did.
 #[derive(Clone, Debug)]
@@ -425,7 +425,7 @@ fn named(failure: &Failure) -> String {
 
 fn changed_files(tools: &[&ToolUseRow]) -> Vec<MemoryFile> {
     let paths = tools.iter().filter(|tool| is_project_change(tool)).filter_map(|tool| tool.path.clone());
-    let paths: std::collections::BTreeSet<String> = paths.filter(|path| is_inside(path)).collect();
+    let paths: std::collections::BTreeSet<String> = paths.filter(|path| is_in_project(path)).collect();
     paths.into_iter().map(|path| MemoryFile { path, modified: true, hash: None }).collect()
 }
 

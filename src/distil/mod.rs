@@ -16,7 +16,7 @@ mod findings;
 pub mod notes;
 pub(crate) mod observer;
 pub mod offers;
-mod open_ends;
+pub mod open_ends;
 pub mod score;
 pub mod signatures;
 mod statement_weights;

@@ -9,12 +9,11 @@ use super::statements::{
 use super::superseded::{claims, retracts};
 use super::turns::conventional;
 use super::turns::{
-    Speaker, Turn, TurnFacts, UnitStatement, commit, content_words, is_inside, is_project_change, likeness, turns,
-    unit_statements,
+    Speaker, Turn, TurnFacts, UnitStatement, commit, content_words, is_project_change, likeness, turns, unit_statements,
 };
 use crate::languages::in_english;
 use crate::model::{Domain, Finding, MemoryRow, Provenance, Source, ToolUseRow, UnitStory};
-use crate::text::{cut, is_stop_word};
+use crate::text::{cut, is_plan_of_agent, is_stop_word};
 use std::collections::HashSet;
 
 /// Characters of the user's sentence in a memory of something tried.
@@ -152,6 +151,12 @@ const PLANNED: &str = "Planned, not implemented yet: ";
 const UNCOMMITTED: &str = "Changed after the last commit and not committed: ";
 const REPORTED: &str = "Reported last, not confirmed as solved: ";
 
+/// Returns the files that an open end calls not committed; empty for another open end.
+pub fn uncommitted_files(end: &str) -> Vec<&str> {
+    let files = end.strip_prefix(UNCOMMITTED).unwrap_or_default();
+    files.split('`').skip(1).step_by(2).collect()
+}
+
 /// Returns what a unit leaves open, at most four ends: next steps and deferred risks of all its turns that no later turn took
 /// up, the user's last complaint, a plan that was not carried out, edits after the last commit.
 pub fn open_ends(story: &UnitStory, turns: &[Turn], scored: &ScoredStatements) -> Vec<RuleMemory> {
@@ -284,10 +289,7 @@ fn last_complaint(story: &UnitStory, turns: &[Turn]) -> Option<(usize, String)> 
 
 /// A plan that the agent wrote to a file, and no change of the project since: its turn, the tool use and its title.
 fn plan_not_carried_out<'a>(turns: &[Turn<'a>]) -> Option<(usize, &'a ToolUseRow, String)> {
-    let is_plan = |tool: &ToolUseRow| {
-        tool.is_edit()
-            && tool.path.as_deref().is_some_and(|path| path.contains("/plans/") && path.ends_with(".md") && !is_inside(path))
-    };
+    let is_plan = |tool: &ToolUseRow| tool.is_edit() && tool.path.as_deref().is_some_and(is_plan_of_agent);
     let tools: Vec<(usize, &ToolUseRow)> =
         turns.iter().enumerate().flat_map(|(at, turn)| turn.tools.iter().map(move |tool| (at, *tool))).collect();
     let last = tools.iter().rposition(|(_, tool)| is_plan(tool))?;

@@ -8,7 +8,7 @@ use crate::commit_message::commit_message;
 use crate::languages::{self, in_english};
 use crate::model::{Domain, Finding, Kind, PromptKind, PromptRow, Source, ToolUseRow, UnitStory};
 use crate::prompt_injection::orders;
-use crate::text::{is_cjk, width, words};
+use crate::text::{is_cjk, is_in_project, width, words};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
@@ -166,15 +166,9 @@ impl Turn<'_> {
     }
 }
 
-/// A file of the project: paths outside of it are stored absolute, or from the home folder on.
-pub fn is_inside(path: &str) -> bool {
-    let is_drive = path.as_bytes().get(1) == Some(&b':');
-    !path.starts_with(['/', '~', '\\']) && !path.starts_with("..") && !is_drive
-}
-
 /// A change of a file of the project that took place.
 pub fn is_project_change(tool: &ToolUseRow) -> bool {
-    tool.is_edit() && tool.succeeded != Some(false) && tool.path.as_deref().is_some_and(is_inside)
+    tool.is_edit() && tool.succeeded != Some(false) && tool.path.as_deref().is_some_and(is_in_project)
 }
 
 /// The commit that a tool use made: its id and subject.

@@ -289,6 +289,9 @@ pub fn outcome(steps: &[&Step], over: bool) -> (UnitOutcome, String) {
     if edits > 0 && last.closed && last.says_done && !last.failed_last {
         return (UnitOutcome::Done, "the agent said that it is done".into());
     }
+    if edits == 0 && sum(|s| s.plans) > 0 {
+        return (UnitOutcome::Answered, "a plan was written, and nothing else was changed".into());
+    }
     match (edits > 0, last.closed, over) {
         (true, false, true) => (UnitOutcome::Abandoned, "changes, and its last turn was broken off".into()),
         (false, true, _) => (UnitOutcome::Answered, "nothing was changed, and the agent answered".into()),
@@ -321,6 +324,8 @@ mod tests {
         assert_eq!(described(&[red, green]).0, "done", "it passed in the end");
         let broken_off = Step { edits: 1, ..Step::default() };
         assert_eq!(described(&[broken_off]).0, "abandoned");
+        let planned = Step { plans: 2, ..Step::default() };
+        assert_eq!(described(&[planned]), ("answered", "a plan was written, and nothing else was changed".into()));
         assert_eq!(described(&[Step::default()]).0, "unknown");
     }
 }

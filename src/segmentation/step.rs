@@ -5,6 +5,7 @@ use super::prompt_features::{ONE, PromptFeatures, TermCounts, hash};
 use crate::command_kind::checks_by_hooks;
 use crate::languages::in_english;
 use crate::model::{CommandKind, Kind, Millis, ToolUse};
+use crate::text::is_plan_of_agent;
 use serde::{Deserialize, Serialize};
 
 /// Maximum bytes that are read of a text: a prompt, a closing message, a tool's content or input.
@@ -62,6 +63,8 @@ pub struct Step {
     pub edited_in: u32,
     /// Sorts of checks that ran (1 test, 2 build, 4 lint), and those whose last run failed, eight times as much.
     pub checks: u8,
+    /// Edits of plans that the agent keeps outside the project. They are not among `edits`.
+    pub plans: u32,
 }
 
 impl Step {
@@ -102,7 +105,8 @@ impl Step {
                 self.agents.push(agent);
             }
         }
-        if matches!(tool.kind, Kind::Edit | Kind::Write) && tool.succeeded != Some(false) {
+        let is_plan = tool.path.as_deref().is_some_and(is_plan_of_agent);
+        if matches!(tool.kind, Kind::Edit | Kind::Write) && tool.succeeded != Some(false) && !is_plan {
             self.edited_in = project.and_then(|project| u32::try_from(project).ok()).unwrap_or_default() + 1;
         }
         self.count(tool, is_late);
@@ -125,6 +129,7 @@ impl Step {
                 self.looks += 1;
                 self.looked_since_check = true;
             }
+            Kind::Edit | Kind::Write if !failed && tool.path.as_deref().is_some_and(is_plan_of_agent) => self.plans += 1,
             Kind::Edit | Kind::Write if !failed => {
                 self.edits += 1;
                 self.edited_since_check = true;
@@ -206,6 +211,7 @@ impl Step {
             (&mut self.commits, later.commits),
             (&mut self.pushes, later.pushes),
             (&mut self.passes, later.passes),
+            (&mut self.plans, later.plans),
         ] {
             *own = own.saturating_add(more);
         }
@@ -269,8 +275,9 @@ pub(super) fn tail(text: &str, bytes: usize) -> &str {
 }
 
 /// Version of the encoding. It must change whenever the meaning of a field, or a term's hash, changes.
-const VERSION: u8 = 4;
-/// The versions without `checks`, and without `edited_in`.
+const VERSION: u8 = 5;
+/// The versions without `plans`, without `checks`, and without `edited_in`.
+const WITHOUT_PLANS: u8 = 4;
 const WITHOUT_CHECKS: u8 = 3;
 const WITHOUT_PROJECT: u8 = 2;
 
@@ -286,8 +293,9 @@ impl Step {
         let (version, rest) = bytes.split_first()?;
         let step: Step = match *version {
             VERSION => postcard::from_bytes(rest).ok()?,
-            WITHOUT_CHECKS => postcard::from_bytes(&[rest, &[0]].concat()).ok()?,
-            WITHOUT_PROJECT => postcard::from_bytes(&[rest, &[0, 0]].concat()).ok()?,
+            WITHOUT_PLANS => postcard::from_bytes(&[rest, &[0]].concat()).ok()?,
+            WITHOUT_CHECKS => postcard::from_bytes(&[rest, &[0, 0]].concat()).ok()?,
+            WITHOUT_PROJECT => postcard::from_bytes(&[rest, &[0, 0, 0]].concat()).ok()?,
             _ => return None,
         };
         [&step.prompt, &step.work, &step.answer].iter().all(|term_counts| term_counts.is_sound()).then_some(step)

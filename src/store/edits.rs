@@ -138,7 +138,7 @@ impl Store {
         let of = in_project("?1");
         let sql = format!(
             "SELECT received_at, path FROM tool_uses WHERE kind IN ('edit', 'write') AND succeeded IS NOT 0 AND path IS NOT NULL
-               AND path NOT LIKE '/%' AND path NOT LIKE '_:%' AND {of} AND {IN_WORKTREE} ORDER BY received_at DESC, id DESC LIMIT 1"
+               AND {IN_PROJECT} AND {of} AND {IN_WORKTREE} ORDER BY received_at DESC, id DESC LIMIT 1"
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
         let mut last = None;
@@ -149,6 +149,10 @@ impl Store {
         Ok(last)
     }
 }
+
+/// SQL that is true for the path of a file of the project, as [`crate::text::is_in_project`].
+pub(super) const IN_PROJECT: &str =
+    "path NOT LIKE '/%' AND path NOT LIKE '~%' AND path NOT LIKE '\\%' AND path NOT LIKE '..%' AND path NOT LIKE '_:%'";
 
 /// SQL that is true for a tool use in the worktree `?2`.
 const IN_WORKTREE: &str =

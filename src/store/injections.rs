@@ -1,5 +1,6 @@
 //! Injections that agents received, the state of a project, and changes since a time.
 
+use super::edits::IN_PROJECT;
 use super::history::{PROMPT, in_project, prompt};
 use super::{Store, Tx};
 use crate::model::{Check, InjectedItem, InjectionPoint, InjectionRow, InjectionStats, Millis, Platform, PromptRow};
@@ -170,7 +171,7 @@ impl Store {
     /// The files of the project that a session edited after its last commit.
     pub fn edited_since_commit(&self, session: i64, project: i64) -> Result<Vec<String>> {
         let of = in_project("?3");
-        let sql = format!("SELECT path FROM tool_uses WHERE session_id = ?1 AND kind IN ('edit', 'write') AND succeeded IS NOT 0 AND path IS NOT NULL AND path NOT LIKE '/%' AND path NOT LIKE '_:%'
+        let sql = format!("SELECT path FROM tool_uses WHERE session_id = ?1 AND kind IN ('edit', 'write') AND succeeded IS NOT 0 AND path IS NOT NULL AND {IN_PROJECT}
                      AND NOT EXISTS (SELECT 1 FROM prompts p WHERE p.id = prompt_id AND p.kind = 'taken-back')
                      AND seq > coalesce((SELECT max(seq) FROM tool_uses WHERE session_id = ?1 AND command_kind = 'commit' AND succeeded AND {of}), -1)
                      AND {of} GROUP BY path ORDER BY max(seq) DESC LIMIT ?2");

@@ -90,7 +90,7 @@ fn everything_that_was_stored_is_there_after_the_migration() {
     assert!(before.iter().all(|(_, rows)| !rows.is_empty()), "{before:?}");
     assert_eq!(world.sql("SELECT id, superseded_by FROM memories WHERE superseded_by IS NOT NULL"), "1|5\n6|13");
     assert_eq!(world.nmem(&["status"]).code, Some(0));
-    assert_eq!(world.sql("PRAGMA user_version"), "21");
+    assert_eq!(world.sql("PRAGMA user_version"), "22");
     for ((table, before), (_, after)) in before.iter().zip(all()) {
         assert_eq!(&after, before, "{table}");
     }
@@ -134,6 +134,18 @@ fn names_of_one_repository_become_one_project() {
         "repo:github.com/team/app|100\nrepo:dev.azure.com/org/shop/cart|102\nrepo:acme.ghe.com/team/app|104\nrepo:git.example.org/Team/App|105"
     );
     assert_eq!(world.sql("SELECT project_id FROM sessions WHERE id = 1"), "100");
+}
+
+#[test]
+fn a_session_that_only_planned_was_not_abandoned() {
+    let world = world();
+    world.sql("UPDATE work_units SET outcome = 'abandoned' WHERE id IN (1, 3)");
+    world.sql(
+        "UPDATE step_files SET path = '~/.claude/plans/quiet-river.md'
+         WHERE step_id IN (SELECT id FROM steps WHERE work_unit_id = 1)",
+    );
+    assert_eq!(world.nmem(&["status"]).code, Some(0));
+    assert_eq!(world.sql("SELECT id, outcome FROM work_units WHERE id IN (1, 3)"), "1|answered\n3|abandoned");
 }
 
 #[test]

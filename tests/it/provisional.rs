@@ -432,10 +432,10 @@ fn a_plan_that_was_only_written_is_open() {
     assert_snapshot!(views(&world), @r#"
     open: Planned, not implemented yet: Export the report as PDF
     --- log
-    u1  unknown  2 min  Wrote the plan
+    u1  answered  2 min  Wrote the plan
     --- given
     Last session, 2026-11-20 09:01, 3 min:
-    - "Wrote the plan", asked: "Plan how the report can be exported as PDF" (u1)
+    - "Wrote the plan", asked: "Plan how the report can be exported as PDF" (answered, u1)
     Open ends:
     - 2026-11-20: "Planned, not implemented yet: Export the report as PDF" (m1)
     "#);
