@@ -7,6 +7,7 @@ use anyhow::Result;
 use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// Changes that a project may have made to this process's environment.
@@ -207,6 +208,14 @@ pub fn program(name: &str) -> Option<PathBuf> {
     let is_foreign = |path: &PathBuf| is_in_project(path) || is_in_current(path);
     let is_there = |path: &PathBuf| path.is_absolute() && !is_foreign(path) && files::is_program(path);
     std::env::split_paths(&path).flat_map(|folder| PROGRAM_ENDINGS.map(|end| folder.join(format!("{name}{end}")))).find(is_there)
+}
+
+/// The git program in a folder, for questions that only read: no pager, no file monitor, no lock, English.
+pub fn git(folder: &Path) -> Option<Command> {
+    let mut git = Command::new(program("git")?);
+    git.arg("--no-pager").args(["-c", "core.fsmonitor=false", "-c", "core.quotePath=false"]).arg("-C").arg(folder);
+    git.env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
+    Some(git)
 }
 
 /// The folder with `.git` at or above the current one, else the current one; `None` for the home folder and `/`.

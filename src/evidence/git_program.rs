@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// The project, its store and its repository.
 pub struct ProjectRecords<'a> {
@@ -26,7 +26,6 @@ const NOTES: &str = "--ref=refs/notes/nmem";
 /// A worktree that git answers for.
 #[derive(Debug)]
 pub struct Git {
-    program: PathBuf,
     pub root: PathBuf,
 }
 
@@ -54,6 +53,10 @@ pub struct CommitChange {
     pub added: Vec<(String, Vec<String>)>,
 }
 
+fn missing() -> UserError {
+    UserError::new("git is not on PATH", "install git, or put it on PATH")
+}
+
 impl Git {
     /// Opens the worktree of a folder.
     ///
@@ -61,13 +64,11 @@ impl Git {
     ///
     /// There is no git, or no repository.
     pub fn open(folder: &Path) -> Result<Git> {
-        let missing = || UserError::new("git is not on PATH", "install git, or put it on PATH");
-        let program = environment::program("git").ok_or_else(missing)?;
-        let mut git = Git { program, root: folder.to_path_buf() };
+        environment::program("git").ok_or_else(missing)?;
+        let git = Git { root: folder.to_path_buf() };
         let none = || UserError::new(format!("{} is not in a git repository", folder.display()), "change into one");
         let root = git.ask(&["rev-parse", "--show-toplevel"]).map_err(|_| none())?;
-        git.root = PathBuf::from(root.trim_end_matches(['\n', '\r']));
-        Ok(git)
+        Ok(Git { root: PathBuf::from(root.trim_end_matches(['\n', '\r'])) })
     }
 
     /// Runs git and returns its output.
@@ -84,10 +85,11 @@ impl Git {
     }
 
     fn bytes_with(&self, arguments: &[&str], stdin: Option<&str>) -> Result<Vec<u8>> {
-        let mut git = Command::new(&self.program);
-        git.arg("--no-pager").args(["-c", "core.fsmonitor=false", "-c", "core.quotePath=false"]).arg("-C").arg(&self.root);
-        git.args(arguments).env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
-        git.stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() }).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut git = environment::git(&self.root).ok_or_else(missing)?;
+        git.args(arguments)
+            .stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = git.spawn().context("cannot start git")?;
         let pipe = child.stdin.take().zip(stdin.map(String::from));
         // A thread, because git may answer before it has read everything.

@@ -3,7 +3,7 @@
 use super::git_config::{ConfigFiles, GitConfig, ssh_host};
 use super::worktree::{lexical, worktree_root};
 use crate::files;
-use crate::model::GitState;
+use crate::model::{GitState, Millis};
 use std::path::{Path, PathBuf};
 
 /// A worktree of a repository.
@@ -96,6 +96,11 @@ impl Repository {
             },
             None => GitState { branch: None, head: commit_id(&head) },
         }
+    }
+
+    /// Time at which HEAD last moved: a commit, a checkout, a reset, a stash. `None` without a reflog.
+    pub fn head_moved_at(&self) -> Option<Millis> {
+        files::changed_at(&self.folder.join("logs/HEAD"))
     }
 
     /// Returns the commit that HEAD's reflog names last, with its subject, if it is one that `git commit` made.

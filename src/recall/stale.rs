@@ -1,12 +1,16 @@
-//! Files of memories that were changed by others since, and concepts of findings in a domain.
+//! Files that were changed or committed by others since, and concepts of findings in a domain.
 
+use crate::config::environment;
 use crate::domains;
 use crate::files;
 use crate::model::{FileChange, Finding, MemoryRow, Stale};
 use crate::store::Store;
 use anyhow::Result;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::io::Read;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 /// Maximum files to check, and maximum bytes of one.
 const FILES: usize = 40;
@@ -65,6 +69,40 @@ pub fn stale<'a>(
         }
     }
     Ok(all)
+}
+
+/// Time that git may take at a session start, and time between two looks at it.
+const GIT_TIME: Duration = Duration::from_millis(150);
+const GIT_PAUSE: Duration = Duration::from_micros(500);
+
+/// Variables that lead git to another repository or index, as in a hook of git, or that set options.
+const REDIRECTING: [&str; 5] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"];
+
+/// Asks git which of the files differ from the last commit; `None` if git doesn't know, or not in time.
+pub(super) fn not_committed(root: &Path, files: &HashSet<String>) -> Option<HashSet<String>> {
+    let mut git = environment::git(root)?;
+    git.args(["--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"]);
+    git.arg("--ignore-submodules=all").arg("--").args(files);
+    for name in REDIRECTING {
+        git.env_remove(name);
+    }
+    let mut git = git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+    let begun = Instant::now();
+    let ended = loop {
+        match git.try_wait().ok()? {
+            Some(status) => break status,
+            None if begun.elapsed() < GIT_TIME => std::thread::sleep(GIT_PAUSE),
+            None => {
+                git.kill().and_then(|()| git.wait()).ok();
+                return None;
+            }
+        }
+    };
+    let mut said = Vec::new();
+    git.stdout.take().filter(|_| ended.success())?.read_to_end(&mut said).ok()?;
+    // `XY path`: the state in the index, that in the worktree.
+    let entries = said.split(|byte| *byte == 0).filter_map(|entry| entry.get(3..));
+    Some(entries.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
 }
 
 /// Returns true if all files that a memory is about are gone: it is not given unasked. `stale`: of memories, by id.

@@ -1,15 +1,16 @@
 //! Selects the context of a session start, and a session's state after compaction or `/clear`.
 
 use super::ranked::{NearUnit, RecallQuery, is_topic, near_units};
-use super::stale::{concepts, is_gone, stale};
-use crate::distil::{commands, user_decisions};
+use super::stale::{concepts, is_gone, not_committed, stale};
+use crate::distil::{commands, open_ends, user_decisions};
 use crate::files;
 use crate::files::{canonical, small_text};
 use crate::model::{
     Annotations, Author, Check, Failing, Finding, MemoryKind, MemoryRow, Millis, Platform, PromptKind, PromptRow, PromptSource,
     Provenance, Recalled, SessionOverview, SessionRow, SessionState, SessionStatus, Trust, TurnOverview, UnitOverview, UnitRow,
 };
-use crate::project::{git::state_at, worktree_root};
+use crate::project::git::{Repository, state_at};
+use crate::project::worktree_root;
 use crate::prompt_injection::looks_like_prompt_injection;
 use crate::rank::{self, stem, terms};
 use crate::store::{Store, is_broken};
@@ -106,10 +107,12 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     }
     // The user may have taken back all its work.
     last = last.filter(|last| !last.turns.is_empty() || last.units.iter().any(|overview| overview.unit.tool_uses > 0));
-    let not_committed = match &last {
+    let mut not_committed = match &last {
         Some(last) => parts.read(store.edited_since_commit(last.session.id, project))?,
         None => Vec::new(),
     };
+    let mut open = parts.read(store.open_ends(Some(project), here.branch, NEWEST))?;
+    retain_not_committed(last.as_ref(), &mut not_committed, &mut open, here.root);
     active.retain(|session| of_branch(session) || shares_file(session, &not_committed));
     active.truncate(ACTIVE);
 
@@ -151,7 +154,6 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     of_team.retain(|memory| !memory.is_of_stranger() && holds_here(memory) && !looks_like_prompt_injection(&memory.title));
 
     let is_likely = |unit: &&NearUnit| own_units.contains(&unit.unit) || unit.relevance.sum >= LIKELY;
-    let mut open = parts.read(store.open_ends(Some(project), here.branch, NEWEST))?;
     open.retain(|end| !end.is_of_team() && !end.pinned && is_new(end) && !looks_like_prompt_injection(&end.title));
     // On a trunk, an older open end is hardly what comes next.
     let since = last.as_ref().map_or(0, |last| last.session.started_at);
@@ -217,6 +219,28 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         why,
         is_damaged,
     })
+}
+
+/// Removes the files that are committed by now, or unchanged again, and the open ends that name only such files. Git is asked
+/// only if HEAD has moved since: it takes some milliseconds (ADR/0064).
+fn retain_not_committed(last: Option<&SessionOverview>, files: &mut Vec<String>, open: &mut Vec<MemoryRow>, root: Option<&Path>) {
+    let mut named: HashSet<String> = files.iter().cloned().collect();
+    let mut since = last.filter(|_| !files.is_empty()).map(|last| last.last_event_at);
+    for end in open.iter() {
+        let of_end = open_ends::uncommitted_files(&end.title);
+        if !of_end.is_empty() {
+            since = Some(since.map_or(end.created_at, |since| since.min(end.created_at)));
+            named.extend(of_end.into_iter().map(String::from));
+        }
+    }
+    let (Some(since), Some(root)) = (since, root) else { return };
+    let moved = Repository::open(root).and_then(|repository| repository.head_moved_at());
+    let Some(differ) = moved.filter(|moved| *moved > since).and_then(|_| not_committed(root, &named)) else { return };
+    files.retain(|file| differ.contains(file));
+    open.retain(|end| {
+        let named = open_ends::uncommitted_files(&end.title);
+        named.is_empty() || named.into_iter().any(|file| differ.contains(file))
+    });
 }
 
 /// Maximum repositories below the folder of a session that are described.

@@ -52,6 +52,37 @@ fn the_next_session_knows_what_happened() {
 }
 
 #[test]
+fn what_a_person_committed_is_not_called_uncommitted() {
+    let Some(mut world) = World::with_git() else { return };
+    worked(&mut world);
+    let is_said = |session: &str| begins(&world, session).contains("not committed: `src/login.rs`");
+    world.write("project/src/login.rs", "fn login() {}\n");
+    assert!(is_said("before"), "git doesn't know the file yet");
+    world.git(world.now / 1000, &["add", "."]);
+    world.git(world.now / 1000, &["commit", "-q", "-m", "Keep the query string"]);
+    assert!(!is_said("committed"));
+    world.write("project/src/login.rs", "fn login() { redirect() }\n");
+    assert!(is_said("changed again"));
+}
+
+#[test]
+fn a_session_that_only_planned_was_not_abandoned() {
+    let mut world = World::new();
+    world.hook("SessionStart-startup");
+    world.hook_with("UserPromptSubmit", &[("/prompt", json!("Plan how the login keeps the query string"))]);
+    let plan = world.home().join(".claude/plans/quiet-river.md");
+    let text = "# Keep the query string in the login\n\n1. Parse the target.\n";
+    world.hook_with("PostToolUse-Write-create", &[("/tool_input/file_path", json!(plan)), ("/tool_input/content", json!(text))]);
+    world.hook("SessionEnd-other");
+    let unit = &world.nmem(&["units", "--json"]).lines()[0];
+    assert_eq!(unit["outcome"], "answered", "{unit}");
+    world.minutes_later(60);
+    let start = begins(&world, "second");
+    assert!(start.contains("Planned, not implemented yet: Keep the query string in the login"), "{start}");
+    assert!(!start.contains("changed and not committed"), "{start}");
+}
+
+#[test]
 fn the_person_sees_the_same_by_day() {
     let mut world = World::new();
     worked(&mut world);

@@ -2,33 +2,13 @@
 
 use crate::world::World;
 use serde_json::{Value, json};
-use std::process::Command;
 
 /// 2026-11-21 09:00 UTC, where each world begins, in seconds.
 const BEGUN: i64 = 1_795_251_600;
 
-/// A project with a real repository. `None`, said loudly, without git.
-fn repository() -> Option<World> {
-    if Command::new("git").arg("--version").output().is_err() {
-        eprintln!("PASSED OVER: git is not on PATH");
-        return None;
-    }
-    let world = World::new();
-    std::fs::remove_dir_all(world.project().join(".git")).unwrap();
-    git(&world, 0, &["init", "-q", "-b", "main"]);
-    git(&world, 0, &["remote", "add", "origin", "https://example.org/dev/project.git"]);
-    Some(world)
-}
-
-/// Runs git as a person at a time, in seconds after the begin.
+/// Runs git at a time, in seconds after the begin.
 fn git(world: &World, at: i64, args: &[&str]) -> String {
-    let date = format!("{} +0000", BEGUN + at);
-    let mut command = Command::new("git");
-    command.arg("-C").arg(world.project()).args(["-c", "user.name=Dev", "-c", "user.email=dev@example.org"]).args(args);
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
-    let done = command.output().unwrap();
-    assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
-    String::from_utf8_lossy(&done.stdout).trim().to_string()
+    world.git(BEGUN + at, args)
 }
 
 fn send(world: &mut World, at: i64, event: &str, more: Value) {
@@ -84,7 +64,7 @@ const GREET: &str =
 
 #[test]
 fn a_line_and_its_commit_lead_to_the_request_and_the_checks() {
-    let Some(mut world) = repository() else { return };
+    let Some(mut world) = World::with_git() else { return };
     prompt(&mut world, 1, "Make the greeting friendlier. Always use f-strings, never concatenate strings.");
     write(&mut world, 2, "greet.py", GREET);
     run(&mut world, 3, "pytest -q", "3 passed");
@@ -141,7 +121,7 @@ fn a_line_and_its_commit_lead_to_the_request_and_the_checks() {
 
 #[test]
 fn a_commit_is_followed_when_it_is_amended_rebased_or_squashed() {
-    let Some(mut world) = repository() else { return };
+    let Some(mut world) = World::with_git() else { return };
     world.write("project/README.md", "# Project\n");
     git(&world, 0, &["add", "-A"]);
     git(&world, 0, &["commit", "-qm", "Begin"]);
@@ -172,7 +152,7 @@ fn a_commit_is_followed_when_it_is_amended_rebased_or_squashed() {
 
 #[test]
 fn the_same_minute_is_no_reason() {
-    let Some(mut world) = repository() else { return };
+    let Some(mut world) = World::with_git() else { return };
     prompt(&mut world, 1, "Make the greeting friendlier");
     write(&mut world, 2, "greet.py", GREET);
     // A bot commits another file while the agent works; nothing of the session is in it.
@@ -213,7 +193,7 @@ fn fail(world: &mut World, at: i64, command: &str, error: &str) {
 
 #[test]
 fn verify_knows_what_was_checked_since_the_last_change() {
-    let Some(mut world) = repository() else { return };
+    let Some(mut world) = World::with_git() else { return };
     assert!(world.nmem(&["verify"]).text().contains("nothing is recorded here yet"));
     prompt(&mut world, 1, "Make the greeting friendlier");
     write(&mut world, 2, "greet.py", GREET);
@@ -242,7 +222,7 @@ fn verify_knows_what_was_checked_since_the_last_change() {
 
 #[test]
 fn a_handoff_and_a_pull_request_say_what_is_known() {
-    let Some(mut world) = repository() else { return };
+    let Some(mut world) = World::with_git() else { return };
     world.write("project/README.md", "# Project\n");
     git(&world, 0, &["add", "-A"]);
     git(&world, 0, &["commit", "-qm", "Begin"]);
@@ -298,7 +278,7 @@ fn a_handoff_and_a_pull_request_say_what_is_known() {
 
 #[test]
 fn check_names_memories_that_are_no_longer_true() {
-    let Some(mut world) = repository() else { return };
+    let Some(mut world) = World::with_git() else { return };
     world.write("project/src/config.py", "TIMEOUT = 30\n\n\ndef parse_config(path):\n    return path\n");
     world.write("project/src/legacy.py", "print(1)\n");
     git(&world, 0, &["add", "-A"]);
@@ -353,7 +333,7 @@ fn check_names_memories_that_are_no_longer_true() {
 
 #[test]
 fn check_follows_commands_and_versions() {
-    let Some(mut world) = repository() else { return };
+    let Some(mut world) = World::with_git() else { return };
     world.write("project/web/package.json", "{\n  \"react\": \"^18.2.0\",\n  \"vite\": \"5.4.1\"\n}\n");
     git(&world, 0, &["add", "-A"]);
     git(&world, 0, &["commit", "-qm", "Begin"]);
@@ -379,7 +359,7 @@ fn check_follows_commands_and_versions() {
 
 #[test]
 fn a_claim_without_a_check_is_named_when_the_turn_ends_if_wished() {
-    let Some(mut world) = repository() else { return };
+    let Some(mut world) = World::with_git() else { return };
     let stop = |world: &mut World, at: i64, closing: &str| {
         world.now = (BEGUN + at) * 1000;
         let payload = json!({"session_id": "the-session", "hook_event_name": "Stop", "cwd": world.project(), "last_assistant_message": closing});
@@ -402,7 +382,7 @@ fn a_claim_without_a_check_is_named_when_the_turn_ends_if_wished() {
 
 #[test]
 fn commits_get_notes_if_wished_and_only_a_person_sends_them() {
-    let Some(mut world) = repository() else { return };
+    let Some(mut world) = World::with_git() else { return };
     one_commit_of_each(&mut world);
     git(&world, 0, &["config", "user.name", "Dev"]);
     git(&world, 0, &["config", "user.email", "dev@example.org"]);
@@ -419,7 +399,7 @@ fn commits_get_notes_if_wished_and_only_a_person_sends_them() {
 
 #[test]
 fn a_handoff_of_much_work_fits() {
-    let Some(mut world) = repository() else { return };
+    let Some(mut world) = World::with_git() else { return };
     for n in 0..30 {
         prompt(
             &mut world,
@@ -441,7 +421,7 @@ fn a_handoff_of_much_work_fits() {
 /// An error of git is not taken for a file that git does not know.
 #[test]
 fn a_repository_that_git_cannot_read_is_named() {
-    let Some(mut world) = repository() else { return };
+    let Some(mut world) = World::with_git() else { return };
     one_commit_of_each(&mut world);
     let sha = git(&world, 0, &["rev-parse", "HEAD"]);
     std::fs::remove_file(world.project().join(format!(".git/objects/{}/{}", &sha[..2], &sha[2..]))).unwrap();

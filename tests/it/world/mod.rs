@@ -104,6 +104,30 @@ impl World {
         folder
     }
 
+    /// A world whose project is a real repository. `None`, said loudly, without git.
+    pub fn with_git() -> Option<World> {
+        if Command::new("git").arg("--version").output().is_err() {
+            eprintln!("PASSED OVER: git is not on PATH");
+            return None;
+        }
+        let world = World::new();
+        fs::remove_dir_all(world.project().join(".git")).unwrap();
+        world.git(NOW / 1000, &["init", "-q", "-b", "main"]);
+        world.git(NOW / 1000, &["remote", "add", "origin", "https://example.org/dev/project.git"]);
+        Some(world)
+    }
+
+    /// Runs git in the project as a person at a time, in Unix seconds.
+    pub fn git(&self, at: i64, args: &[&str]) -> String {
+        let date = format!("{at} +0000");
+        let mut git = Command::new("git");
+        git.arg("-C").arg(self.project()).args(["-c", "user.name=Dev", "-c", "user.email=dev@example.org"]).args(args);
+        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
+        let done = git.output().unwrap();
+        assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).trim().to_string()
+    }
+
     pub fn write(&self, path: &str, text: &str) {
         let path = self.folder.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
