@@ -110,17 +110,19 @@ fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize, reported: &[usi
     });
     let plan = all.is_empty() && wish.is_none() && follows.is_some();
     all.extend(wish);
-    if plan && let [first, rest @ ..] = settled_by_plan(scored, at).as_slice() {
-        let heading = scored.plan(at).map(|plan| format!("{}: ", scored.statements[plan].text.trim_start_matches("Plan: ")));
-        let title = format!("{}{}", heading.unwrap_or_default(), worded(scored, *first));
+    let settled = if plan { settled_by_plan(scored, at) } else { Vec::new() };
+    if let Some(first) = settled.first() {
+        let heading = scored.plan(at).map(|plan| scored.statements[plan].text.trim_start_matches("Plan: "));
+        let first = worded(scored, *first);
+        let title = heading.map_or(first.clone(), |heading| format!("{heading}: {first}"));
         let mut memory = new(format!("plan:p{}", asked.id), &title, at);
         memory.content.insert(STATED_IN.into(), Value::from(IN_PLAN));
-        for other in rest {
+        for other in &settled[1..] {
             memory.fact(&worded(scored, *other));
         }
         let reason = reason_of_plan(scored, at).map(|reason| Value::from(scored.statements[reason].text.as_str()));
         reason.into_iter().for_each(|reason| drop(memory.content.insert("reasoning".into(), reason)));
-        all.push(DecisionMemory { memory, statements: [&[*first], rest].concat() });
+        all.push(DecisionMemory { memory, statements: settled });
     }
     let mut used: Vec<usize> = reported.to_vec();
     all.retain_mut(|decision| {
@@ -170,10 +172,13 @@ fn settled_by_plan(scored: &ScoredStatements, turn: usize) -> Vec<usize> {
         let said = &scored.statements[*at];
         let lower = said.text.to_lowercase();
         !begins_with("run |verify|check |test |currently|add |create |update |implement |write |build |extend |modify ", &lower)
-            && !has_word_of("already |: verify|→ verify|test with|tests for", &lower)
+            && !has_word_of(
+                "already |: verify|→ verify|test with|tests for|appears |seems |are not the |is not the |unused",
+                &lower,
+            )
             && !begins_with("verification|testing|test plan|tests|unit tests", &scored.headings[*at])
             && !said.under.rsplit(" > ").next().is_some_and(|above| above.contains(".test."))
-            && !begins_with(BEFORE, &scored.headings[*at])
+            && !is_of_before(&said.under)
             && scored.is_current(*at)
     };
     let mut all: Vec<(usize, f32)> = of_plan(scored, turn).filter(settles).filter_map(|at| Some((at, worth(at)?))).collect();
@@ -190,6 +195,12 @@ fn settled_by_plan(scored: &ScoredStatements, turn: usize) -> Vec<usize> {
 
 /// Headings of a plan above what was so before it.
 const BEFORE: Words = "context|problem|background|current|issue|why|motivation|root cause|cause";
+
+/// Whether a heading of a plan above a statement, below the plan's title, announces what was so before it.
+fn is_of_before(under: &str) -> bool {
+    let under = in_english(under).to_lowercase();
+    under.split_once(" > ").is_some_and(|(_, below)| below.split(" > ").any(|heading| begins_with(BEFORE, heading)))
+}
 
 /// Returns the reason for a plan: of what it says about the time before it, the statement that scores best.
 fn reason_of_plan(scored: &ScoredStatements, turn: usize) -> Option<usize> {

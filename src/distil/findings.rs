@@ -43,15 +43,30 @@ pub struct RuleMemory {
 const CLAUSES: [&str; 11] = [". ", "; ", " — ", " – ", " - ", ": ", ", so ", ", which ", " because ", ", but ", " ("];
 const CLAUSE: usize = 40;
 
+/// First words of a clause that says nothing without the next one.
+const HALVES: Words = "since|if|when|while|because|once|line|lines|file|files";
+/// Minimum words of a title's last clause.
+const LAST_CLAUSE: usize = 3;
+
+/// Whether a title may end here: not in code or parentheses, and not with a label or half a sentence.
+fn ends_well(begin: &str) -> bool {
+    let count = |mark: char| begin.matches(mark).count();
+    let last = begin.rsplit(": ").next().unwrap_or(begin);
+    count('`') % 2 == 0
+        && count('"') % 2 == 0
+        && count('(') <= count(')')
+        && word_count(last) >= LAST_CLAUSE
+        && (last.contains(", ") || !begins_with(HALVES, &last.to_lowercase()))
+}
+
 /// Splits a long text into a title, which ends with a clause where there is one, and the rest.
 fn headed(whole: &str) -> (String, Option<String>) {
     let title = cut(whole, TITLE);
     let is_cut = whole.chars().count() > TITLE;
     let begin = title.trim_end_matches('`').strip_suffix('…').filter(|begin| is_cut && whole.starts_with(begin));
     let Some(begin) = begin else { return (title, None) };
-    let is_code = |at: usize| begin[..at].matches('`').count() % 2 == 1;
     let ends = CLAUSES.iter().flat_map(|mark| begin.rmatch_indices(mark)).map(|(at, _)| at);
-    let end = ends.filter(|at| begin[..*at].chars().count() >= CLAUSE && !is_code(*at)).max();
+    let end = ends.filter(|at| begin[..*at].chars().count() >= CLAUSE && ends_well(&begin[..*at])).max();
     let rest = |at: usize| whole[at..].trim_start_matches(['.', ',', ';', ':', '-', '—', '–', ' ']);
     let (title, rest, mark) = match end {
         Some(at) => (begin[..at].to_string(), capitalized(rest(at)), ""),
@@ -531,7 +546,7 @@ pub fn worded(scored: &ScoredStatements, at: usize) -> String {
     if is_fixed_defect(scored, said) {
         return format!("Fixed: {text}");
     }
-    let above = said.under.rsplit(" > ").next().unwrap_or_default();
+    let above = said.under.rsplit(" > ").next().unwrap_or_default().trim_start_matches("File: ");
     // An item below the name of a file is about that file.
     if above.chars().count() < 80 && !files_named(above).is_empty() && files_named(&text).is_empty() {
         return format!("{above}: {text}");

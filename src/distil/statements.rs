@@ -205,7 +205,7 @@ fn heading_text(text: &str) -> String {
 /// The text of a list item, without its mark and its checkbox.
 fn item(line: &str) -> Option<&str> {
     let numbered = line
-        .split_once(['.', ')'])
+        .split_once(['.', ')', '-'])
         .filter(|(n, rest)| !n.is_empty() && n.len() < 3 && n.bytes().all(|b| b.is_ascii_digit()) && rest.starts_with(' '));
     let bullet = ["- ", "* ", "• ", "✓ ", "✅ ", "✔ "].iter().find_map(|mark| line.strip_prefix(mark));
     let text = bullet.or(numbered.map(|(_, rest)| rest))?.trim();
@@ -378,7 +378,7 @@ pub fn own_sentences(prompt: &str) -> Vec<String> {
     } else {
         own.trim()
     };
-    let lines = own.lines().map(|line| line.trim_start_matches(['-', '*', '•', ' ']));
+    let lines = own.lines().map(|line| item(line).unwrap_or(line).trim_start_matches(['-', '*', '•', ' ']));
     lines.flat_map(|line| sentences(&without_quotations(&plain(line)))).collect()
 }
 
