@@ -110,6 +110,14 @@ fn judge(part: &[&str]) -> CommandKind {
     let Some(program) = words.next() else { return CommandKind::Other };
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program).trim_end_matches(".exe");
     let rest: Vec<&str> = words.collect();
+    // `rtk test cargo test`, `rtk err make`: the words after the mode are the command; `rtk lint` is one by itself.
+    if part.iter().any(|word| *word == "rtk") && matches!(name, "test" | "lint" | "err" | "proxy") {
+        return match (judge(&rest), name) {
+            (CommandKind::Other, "test") => CommandKind::Test,
+            (CommandKind::Other, "lint") => CommandKind::Lint,
+            (kind, _) => kind,
+        };
+    }
     match name {
         "git" => git(&rest),
         _ if TEST_PROGRAMS.contains(&name) => CommandKind::Test,
@@ -292,6 +300,38 @@ pub fn failed_unseen(line: &str, kind: CommandKind, output: &str) -> bool {
     output[from..].lines().map(str::trim).any(says_failed)
 }
 
+/// Maximum bytes of an error that only says that nothing ran.
+const NEVER_RAN: usize = 600;
+
+/// Whether the output of a command that failed says that it never ran: its program is not there, or refused its arguments.
+/// Then nothing was checked.
+pub fn never_ran(output: &str) -> bool {
+    const STARTS: [&str; 13] = [
+        "error: unrecognized subcommand",
+        "error: unknown command",
+        "error: unexpected argument",
+        "error: no such command",
+        "error: no such subcommand",
+        "error: Script not found",
+        "npm error Missing script",
+        "npm ERR! Missing script",
+        "unknown command",
+        "Unknown command",
+        "flag provided but not defined",
+        "make: *** No rule to make target",
+        "just: error: Justfile does not contain recipe",
+    ];
+    const ENDS: [&str; 3] = [": command not found", ": not found", "is not recognized as an internal or external command,"];
+    const SHELLS: [&str; 6] = ["bash: ", "sh: ", "/bin/sh: ", "/bin/bash: ", "zsh: ", "(eval):"];
+    let line_says = |line: &str| {
+        let of_shell = SHELLS.iter().any(|shell| line.starts_with(shell));
+        STARTS.iter().any(|start| line.starts_with(start))
+            || ENDS.iter().any(|end| line.ends_with(end)) && (of_shell || line.ends_with(','))
+            || of_shell && (line.ends_with("No such file or directory") || line.contains("command not found"))
+    };
+    output.len() <= NEVER_RAN && output.lines().map(str::trim).any(line_says)
+}
+
 /// Whether the exit status belongs to another command, because of a pipe, list or alternative.
 fn hides_status(line: &str) -> bool {
     let mut quote = None;
@@ -401,6 +441,10 @@ mod tests {
             ("go test ./...", Test),
             ("go vet ./...", Lint),
             ("go mod tidy", Install),
+            ("rtk test bun run unit", Test),
+            ("rtk lint bun run lint 2>&1", Lint),
+            ("rtk err cargo build", Build),
+            ("rtk git status", Git),
             ("mise run test:ci", Test),
             ("npm run lint", Lint),
             ("npm ci", Install),
@@ -441,6 +485,22 @@ mod tests {
             ("cargo test 'a|b'", "FAIL", false),
         ] {
             assert_eq!(failed_unseen(line, classify(line), output), failed, "{line}: {output}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_never_ran_checked_nothing() {
+        for (output, never) in [
+            ("Exit code 2\nerror: unrecognized subcommand 'bun'\n\nUsage: rtk [OPTIONS] <COMMAND>", true),
+            ("Exit code 127\n/bin/bash: line 1: go: command not found", true),
+            ("zsh: command not found: uv", true),
+            ("npm error Missing script: \"lint\"", true),
+            ("make: *** No rule to make target 'chek'.  Stop.", true),
+            ("test result: FAILED. 3 passed; 1 failed", false),
+            ("--- FAIL: TestLookup\n    key: not found", false),
+            ("error: could not compile `nmem`", false),
+        ] {
+            assert_eq!(never_ran(output), never, "{output}");
         }
     }
 

@@ -45,7 +45,9 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (nmem-dev)");
 /// Memory for coding agents: one binary, one SQLite file, no daemon
 #[derive(Debug, Parser)]
 #[command(name = "nmem", version = VERSION, subcommand_required = true)]
-#[command(after_help = "Start with `nmem demo`, then `nmem install claude-code`. `nmem COMMAND --help` shows an example.")]
+#[command(
+    after_help = "Start with `nmem demo`, then `nmem install claude-code`. `nmem COMMAND --help` shows an example.\nOn a terminal, long lists open in the pager that NMEM_PAGER or PAGER names, else in less; an empty name means none."
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -357,7 +357,7 @@ pub fn add_evidence(memories: &mut Vec<RuleMemory>, turns: &[Turn]) {
             }
             // What the work broke by itself says nothing about the project.
             _ if failure.own_making && failure.failed.len() < MANY => {}
-            _ if failure.reason().is_empty() => {}
+            _ if failure.reason().is_empty() || !passed.is_check() => {}
             _ => memories.push(solved(turns, failure, (from, to))),
         }
     }

@@ -619,6 +619,29 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
+    fn a_title_ends_with_a_whole_clause() {
+        let rest = "and the rest of it, which is long enough that no title has room for all of it and must stop before the end";
+        for (text, title) in [
+            (
+                format!(
+                    "The page stays in the setup phase (no button to start over — that is in the results only) until reload; {rest}"
+                ),
+                "The page stays in the setup phase (no button to start over — that is in the results only) until reload",
+            ),
+            (
+                format!(
+                    "The flood of requests is over: `src/api.rs`: since all callbacks are stable, so the memo is kept; {rest}"
+                ),
+                "The flood of requests is over: `src/api.rs`: since all callbacks are stable, so the memo is kept",
+            ),
+        ] {
+            assert_eq!(headed(&text).0, title);
+        }
+        let (title, _) = headed(&format!("The remediation works in cloud mode: lines 743 to 750 and 832 to 839 — {rest} {rest}"));
+        assert!(title.ends_with('…'), "{title}");
+    }
+
+    #[test]
     fn what_has_no_room_beside_two_commits_of_a_turn_is_kept_for_each() {
         // Thirty items that share no words, of a hundred characters each.
         let long = |name: &str| -> String {

@@ -140,7 +140,9 @@ impl ScoredStatements {
             return false;
         }
         let is_offered = facts.settles_offer && facts.offers(&statement.text);
-        if statement.speaker == Speaker::Agent && (is_offered || facts.repeats_outside(&statement.text)) {
+        if statement.speaker == Speaker::Agent
+            && (is_offered || facts.repeats_outside(&statement.text) || describes_test(&statement.text))
+        {
             return false;
         }
         let is_stated = !matches!(statement.form, StatementForm::Shown | StatementForm::Heading);
@@ -288,6 +290,14 @@ impl Lexicon {
         }
         counts
     }
+}
+
+/// Whether a statement describes a test: "`TestLogin` - verifies that …", "`login_test.go`: three cases".
+fn describes_test(text: &str) -> bool {
+    const FILES: Words = "_test.|.test.|.spec.|/test_|`test_";
+    let mut first = text.split_whitespace().take(2);
+    let is_test = |word: &str| word.starts_with("`Test") || has_word_of(FILES, word);
+    first.next().is_some_and(|word| is_test(word) || word.eq_ignore_ascii_case("in") && first.next().is_some_and(is_test))
 }
 
 /// Names of the features, in the order of the weights.

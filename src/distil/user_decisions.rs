@@ -163,10 +163,12 @@ fn decided_in_english(sentence: &str, is_gloss: bool) -> Option<Decided> {
     // Where verbs come late, a question about a chore does not begin with it.
     let is_chore = is_gloss && asks && bare.split(|c: char| !c.is_alphanumeric()).any(|word| is_one_of(CHORES, word));
     // "Before you commit, show me" is for now; "always run the tests before you commit" is not.
-    let lasts = LASTING.iter().any(|word| lower.contains(word));
+    // "If it is set, do not ask" is about the product, and so is what is written now.
+    let lasts = LASTING.iter().any(|word| lower.contains(word) && !(*word == "do not" && lower.contains(" if ")))
+        && (lower.contains("from now on") || !lower.split(|c: char| !c.is_alphanumeric()).skip(1).any(|word| word == "now"));
     let momentary = MOMENTARY.split('|').any(|word| lower.contains(word) && !(lasts && word == "before you"));
     let is_rule = orders && !asks && !momentary;
-    if begins_with(PERMITS, bare) && !lasts {
+    if !lasts && (begins_with(PERMITS, bare) || names_helper(bare)) {
         return None;
     }
     if !is_rule && (momentary && !is_held_back(bare) || is_chore || !is_wish(&lower, bare, conditional))
@@ -277,6 +279,28 @@ fn may_ask(bare: &str) -> bool {
     begins_with("couldn't we|why couldn't we|why not|we should|should we|instead of", bare)
         || has_word_of(" can you | can we | could we | could you |couldn't we |always ", bare)
 }
+
+/// Whether a wish of the user can't be understood without what was said before it: "this should still be the old one".
+pub fn needs_context(wish: &str) -> bool {
+    const POINTS: Words = "it |it's |this |that |these |those |they ";
+    const OBJECTS: Words = "change this|make this|do this|keep this|fix this|change it|fix it|change that|do that";
+    let lower = in_english(wish).to_lowercase().replace('’', "'");
+    begins_with(POINTS, without_fillers(&lower)) || has_word_of(OBJECTS, &lower)
+}
+
+/// Whether a sentence names the helper that does the work: "use the code-simplifier plugin".
+fn names_helper(bare: &str) -> bool {
+    const HELPERS: Words = "skill|skills|plugin|plugins|subagent|subagents|sub-agent|agent|agents|tool|command|mcp";
+    let order = POLITE.iter().find_map(|begin| bare.strip_prefix(begin)).unwrap_or(bare);
+    let Some(rest) = ["use the ", "use your ", "run the ", "launch the "].iter().find_map(|begin| order.strip_prefix(begin))
+    else {
+        return false;
+    };
+    rest.split(|c: char| !c.is_alphanumeric() && c != '-').take(NAME_OF_HELPER).any(|word| is_one_of(HELPERS, word))
+}
+
+/// Maximum words of a helper's name with its kind.
+const NAME_OF_HELPER: usize = 4;
 
 /// Whether something is not to be done yet, other than a chore: "do not update the server yet".
 fn is_held_back(bare: &str) -> bool {
@@ -532,6 +556,38 @@ mod tests {
             "I want in the agent a list of what it did",
         ] {
             assert!(!decided(said).is_some_and(|decided| decided.is_rule), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_helper_that_does_the_work_is_no_decision() {
+        for said in ["use the code-simplifier plugin", "can you use the test repo skill with the manual commit strategy"] {
+            assert_eq!(decided(said), None, "{said}");
+        }
+        assert!(decided("Always use the code-review skill before you commit.").is_some_and(|decided| decided.lasts));
+        assert!(decided("use the system font instead of Inter").is_some());
+    }
+
+    #[test]
+    fn requirements_of_the_product_do_not_last() {
+        for said in [
+            "if telemetry is in the config, do not ask anymore",
+            "Keep reading the old key, but always write the new one now, and use 'steps' in messages",
+        ] {
+            assert!(!decided(said).is_some_and(|decided| decided.lasts), "{said}");
+        }
+        for said in ["Do not wrap long lines in Markdown", "From now on never push to main"] {
+            assert!(decided(said).is_some_and(|decided| decided.lasts), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_wish_that_points_needs_its_context() {
+        for said in ["This should still be Checkpoints", "I'd like to change this so it's more interactive"] {
+            assert!(needs_context(said), "{said}");
+        }
+        for said in ["Make it clear that this is no summary", "Use 'steps' in messages"] {
+            assert!(!needs_context(said), "{said}");
         }
     }
 

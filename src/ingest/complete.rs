@@ -1,7 +1,7 @@
 //! Completes an event with what only the disk knows: git state, the client's process, the transcript.
 
 use super::run::{self, Caller, Run};
-use crate::command_kind::{commit_folder, entered_folder};
+use crate::command_kind::{commit_folder, entered_folder, never_ran};
 use crate::config::environment::session_folders;
 use crate::config::pauses::RecordingPause;
 use crate::files;
@@ -83,6 +83,10 @@ pub fn complete(run: &Run, mut event: Event) -> Event {
             if !is_past && commits_elsewhere(run, tool, cwd.as_deref()) {
                 tool.metadata.commit = None;
                 tool.command = Some(CommandKind::Git);
+            }
+            let error = tool.metadata.response.as_deref().or(tool.outcome.as_deref()).unwrap_or_default();
+            if tool.succeeded == Some(false) && never_ran(error) {
+                tool.command = tool.command.map(|_| CommandKind::Other);
             }
             if run.caller == Caller::Hook && tool.succeeded == Some(true) {
                 name_quiet_commit(run, tool, cwd.as_deref());

@@ -3,6 +3,7 @@
 use super::ranked::whole_paths;
 use super::stale::{concepts, stale};
 use super::start::{holds_everywhere, lasts};
+use crate::distil::user_decisions;
 use crate::model::{Annotations, Finding, InjectionPoint, MemoryKind, MemoryRow, Provenance};
 use crate::prompt_injection::looks_like_prompt_injection;
 use crate::rank;
@@ -46,6 +47,7 @@ pub(super) fn says_something(memory: &MemoryRow) -> bool {
     is_chosen
         || !title.trim_end().ends_with(['?', '？'])
             && !is_heading(title)
+            && !(memory.provenance == Provenance::User && user_decisions::needs_context(title))
             && (has_cjk(title) || rank::subject(title).len() >= SUBJECT)
 }
 

@@ -314,10 +314,11 @@ pub(super) fn lasts(memory: &MemoryRow) -> bool {
         || memory.text("question").is_some() && user_decisions::answer_lasts(&memory.title)
 }
 
-/// Whether a decision or lesson decides nothing here: the user only asked, or it is a working command, which `nmem how`
-/// shows.
+/// Whether a decision or lesson decides nothing here: the user only asked, or pointed at what was said before, or it is a
+/// working command, which `nmem how` shows.
 fn settles_nothing(memory: &MemoryRow) -> bool {
-    let is_question = memory.provenance == Provenance::User && memory.title.ends_with('?');
+    let is_users = memory.provenance == Provenance::User;
+    let is_question = is_users && (memory.title.ends_with('?') || user_decisions::needs_context(&memory.title));
     let is_tool_output = || memory.team.as_ref().is_some_and(|team| team.author == Author::Tool);
     !memory.by_hand && (memory.provenance == Provenance::Tool || is_question || is_tool_output())
 }

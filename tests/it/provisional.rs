@@ -73,6 +73,21 @@ fn a_claim_is_judged_in_its_own_turn() {
 }
 
 #[test]
+fn a_check_that_never_ran_did_not_fail() {
+    let world = World::new();
+    session(&world, "wrong-wrapper")
+        .ask("Make the export skip empty rows in src/export.rs")
+        .edit("src/export.rs")
+        .bash("cargo test export", "test result: ok. 4 passed")
+        .fails("task lint", "Exit code 127\n/bin/bash: line 1: task: command not found")
+        .close("The export skips rows without any value.")
+        .end();
+    assert_eq!(world.nmem(&["units", "--json"]).lines()[0]["outcome"], "done");
+    let context = world.nmem(&["context"]).text();
+    assert!(!context.contains("failed last") && !context.contains("Failed when it ran last"), "{context}");
+}
+
+#[test]
 fn a_check_that_passes_in_the_end_is_done() {
     let world = World::new();
     session(&world, "fails-then-passes")

@@ -40,10 +40,13 @@ function clock(at) {
 const recent = at => (day(at) === day(Date.now()) ? clock(at) : day(at));
 const moment = at => (at ? `${day(at)} ${clock(at)}` : "");
 
+// As `render::time::span`.
 function span(ms) {
-  const minutes = Math.round((ms || 0) / 60000);
-  if (minutes < 1) return `${Math.round((ms || 0) / 1000)} s`;
-  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const minutes = Math.floor((ms || 0) / 60000);
+  if (minutes < 1) return `${Math.floor((ms || 0) / 1000)} s`;
+  if (minutes < 60) return `${minutes} min`;
+  if (minutes >= 48 * 60) return `${Math.floor(minutes / 1440)} days`;
+  return minutes % 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${minutes / 60} h`;
 }
 
 function short(n) {
