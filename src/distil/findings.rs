@@ -620,7 +620,7 @@ mod tests {
 
     #[test]
     fn a_title_ends_with_a_whole_clause() {
-        let rest = "and the rest of it, which is long enough that no title has room for all of it and must stop before the end";
+        let rest = "and the rest of it is long enough that no title has room for all of it and must stop before the end";
         for (text, title) in [
             (
                 format!(
