@@ -1,7 +1,7 @@
 //! One memory per change or finding, from a turn's selected statements and commits; and the form of a rule memory.
 
 use super::score::{Class, ScoredStatements};
-use super::statements::{StatementForm, Words, begins_with, begins_with_file, capitalized, has_word_of, names_cause, word_count};
+use super::statements::{StatementForm, Words, begins_with, begins_with_file, capitalized, has_word_of, headed, names_cause};
 use super::superseded::by_work;
 use super::turns::{Speaker, Turn, TurnFacts, UnitStatement, commit, content_words, is_project_change, overlap};
 use super::turns::{by_first_word, conventional};
@@ -10,11 +10,8 @@ use crate::text::{alike, cut, files_named, width};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
-/// Characters of a title and of a fact.
-const TITLE: usize = 160;
+/// Characters of a fact.
 const FACT: usize = 400;
-/// Words of a long title's rest that are worth a fact.
-const REST: usize = 2;
 /// Bytes of title and facts together.
 const BYTES: usize = 2400;
 const SOURCES: usize = 24;
@@ -37,42 +34,6 @@ pub struct RuleMemory {
     /// Indexes of its turns; it belongs to the last one.
     pub turns: Vec<usize>,
     pub content: Map<String, Value>,
-}
-
-/// Marks at which a long title ends, and the least characters before them.
-const CLAUSES: [&str; 11] = [". ", "; ", " — ", " – ", " - ", ": ", ", so ", ", which ", " because ", ", but ", " ("];
-const CLAUSE: usize = 40;
-
-/// First words of a clause that says nothing without the next one.
-const HALVES: Words = "since|if|when|while|because|once|line|lines|file|files";
-/// Minimum words of a title's last clause.
-const LAST_CLAUSE: usize = 3;
-
-/// Whether a title may end here: not in code or parentheses, and not with a label or half a sentence.
-fn ends_well(begin: &str) -> bool {
-    let count = |mark: char| begin.matches(mark).count();
-    let last = begin.rsplit(": ").next().unwrap_or(begin);
-    count('`') % 2 == 0
-        && count('"') % 2 == 0
-        && count('(') <= count(')')
-        && word_count(last) >= LAST_CLAUSE
-        && (last.contains(", ") || !begins_with(HALVES, &last.to_lowercase()))
-}
-
-/// Splits a long text into a title, which ends with a clause where there is one, and the rest.
-fn headed(whole: &str) -> (String, Option<String>) {
-    let title = cut(whole, TITLE);
-    let is_cut = whole.chars().count() > TITLE;
-    let begin = title.trim_end_matches('`').strip_suffix('…').filter(|begin| is_cut && whole.starts_with(begin));
-    let Some(begin) = begin else { return (title, None) };
-    let ends = CLAUSES.iter().flat_map(|mark| begin.rmatch_indices(mark)).map(|(at, _)| at);
-    let end = ends.filter(|at| begin[..*at].chars().count() >= CLAUSE && ends_well(&begin[..*at])).max();
-    let rest = |at: usize| whole[at..].trim_start_matches(['.', ',', ';', ':', '-', '—', '–', ' ']);
-    let (title, rest, mark) = match end {
-        Some(at) => (begin[..at].to_string(), capitalized(rest(at)), ""),
-        None => (title.clone(), rest(begin.len()).to_string(), "… "),
-    };
-    (title, Some(rest).filter(|rest| word_count(rest) >= REST).map(|rest| format!("{mark}{rest}")))
 }
 
 impl RuleMemory {
@@ -617,29 +578,6 @@ mod tests {
     use super::*;
     use crate::domains;
     use std::collections::HashSet;
-
-    #[test]
-    fn a_title_ends_with_a_whole_clause() {
-        let rest = "and the rest of it is long enough that no title has room for all of it and must stop before the end";
-        for (text, title) in [
-            (
-                format!(
-                    "The page stays in the setup phase (no button to start over — that is in the results only) until reload; {rest}"
-                ),
-                "The page stays in the setup phase (no button to start over — that is in the results only) until reload",
-            ),
-            (
-                format!(
-                    "The flood of requests is over: `src/api.rs`: since all callbacks are stable, so the memo is kept; {rest}"
-                ),
-                "The flood of requests is over: `src/api.rs`: since all callbacks are stable, so the memo is kept",
-            ),
-        ] {
-            assert_eq!(headed(&text).0, title);
-        }
-        let (title, _) = headed(&format!("The remediation works in cloud mode: lines 743 to 750 and 832 to 839 — {rest} {rest}"));
-        assert!(title.ends_with('…'), "{title}");
-    }
 
     #[test]
     fn what_has_no_room_beside_two_commits_of_a_turn_is_kept_for_each() {

@@ -2,7 +2,7 @@
 
 use crate::languages::in_english;
 use crate::prompt_injection::is_frame;
-use crate::text::{is_cjk, is_hangul};
+use crate::text::{cut, is_cjk, is_hangul};
 
 /// Characters of a list item above which its sentences become statements of their own.
 const LONG_ITEM: usize = 200;
@@ -497,6 +497,46 @@ pub fn names_cause(text: &str) -> bool {
     has_word_of(NAMES, &lower) && !has_word_of("maybe|might|likely|could|probably|not sure|?", &lower)
 }
 
+/// Characters of a title.
+const TITLE: usize = 160;
+/// Words of a long title's rest that are worth a fact.
+const REST: usize = 2;
+/// Marks at which a long title ends, and the least characters before them.
+const CLAUSES: [&str; 11] = [". ", "; ", " — ", " – ", " - ", ": ", ", so ", ", which ", " because ", ", but ", " ("];
+const CLAUSE: usize = 40;
+
+/// First words of a clause that says nothing without the next one.
+const HALVES: Words = "since|if|when|while|because|once|line|lines|file|files";
+/// Minimum words of a title's last clause.
+const LAST_CLAUSE: usize = 3;
+
+/// Whether a title may end here: not in code or parentheses, and not with a label or half a sentence.
+fn ends_well(begin: &str) -> bool {
+    let count = |mark: char| begin.matches(mark).count();
+    let last = begin.rsplit(": ").next().unwrap_or(begin);
+    count('`') % 2 == 0
+        && count('"') % 2 == 0
+        && count('(') <= count(')')
+        && word_count(last) >= LAST_CLAUSE
+        && (last.contains(", ") || !begins_with(HALVES, &last.to_lowercase()))
+}
+
+/// Splits a long text into a title, which ends with a clause where there is one, and the rest.
+pub fn headed(whole: &str) -> (String, Option<String>) {
+    let title = cut(whole, TITLE);
+    let is_cut = whole.chars().count() > TITLE;
+    let begin = title.trim_end_matches('`').strip_suffix('…').filter(|begin| is_cut && whole.starts_with(begin));
+    let Some(begin) = begin else { return (title, None) };
+    let ends = CLAUSES.iter().flat_map(|mark| begin.rmatch_indices(mark)).map(|(at, _)| at);
+    let end = ends.filter(|at| begin[..*at].chars().count() >= CLAUSE && ends_well(&begin[..*at])).max();
+    let rest = |at: usize| whole[at..].trim_start_matches(['.', ',', ';', ':', '-', '—', '–', ' ']);
+    let (title, rest, mark) = match end {
+        Some(at) => (begin[..at].to_string(), capitalized(rest(at)), ""),
+        None => (title.clone(), rest(begin.len()).to_string(), "… "),
+    };
+    (title, Some(rest).filter(|rest| word_count(rest) >= REST).map(|rest| format!("{mark}{rest}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -507,6 +547,29 @@ mod tests {
             false => format!("{:?}: {} [{}]", s.form, s.text, s.under),
         };
         statements(text).into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_title_ends_with_a_whole_clause() {
+        let rest = "and the rest of it is long enough that no title has room for all of it and must stop before the end";
+        for (text, title) in [
+            (
+                format!(
+                    "The page stays in the setup phase (no button to start over — that is in the results only) until reload; {rest}"
+                ),
+                "The page stays in the setup phase (no button to start over — that is in the results only) until reload",
+            ),
+            (
+                format!(
+                    "The flood of requests is over: `src/api.rs`: since all callbacks are stable, so the memo is kept; {rest}"
+                ),
+                "The flood of requests is over: `src/api.rs`: since all callbacks are stable, so the memo is kept",
+            ),
+        ] {
+            assert_eq!(headed(&text).0, title);
+        }
+        let (title, _) = headed(&format!("The remediation works in cloud mode: lines 743 to 750 and 832 to 839 — {rest} {rest}"));
+        assert!(title.ends_with('…'), "{title}");
     }
 
     #[test]

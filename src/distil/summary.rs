@@ -294,7 +294,7 @@ const REQUESTED: f32 = 1.6;
 const REQUESTED_ALONE: f32 = 0.6;
 
 /// First words of a report that names no work: what the agent cannot do, and clauses of a longer sentence.
-const NO_WORK: Words = "i can't|i cannot|i couldn't|i could not|i'm unable|i am unable|unable to|whenever|because|although|while|since|once|unless|until|no change|no changes|nothing|in:|you're right|you are right|these|this|those|that|it|they|both|combined with|together with";
+const NO_WORK: Words = "i can't|i cannot|i couldn't|i could not|i'm unable|i am unable|unable to|whenever|because|although|while|since|once|unless|until|no change|no changes|nothing|in:|you're right|you are right|these|this|those|that|it|they|both|combined with|together with|tests and lint|lint and tests|tests pass|the tests pass|all tests|all checks";
 
 /// Returns the report of a change, or the request for it, that has most of the words that the unit repeats.
 fn best_statement(turns: &[Turn], scored: &ScoredStatements) -> Option<String> {

@@ -6,8 +6,7 @@ use super::stale::is_gone;
 use crate::distil::score::{PassageScorer, ScoreWeights};
 use crate::index_text::query_terms;
 use crate::model::{
-    InjectionPoint, KnownFile, MemoryKind, MemoryRow, Passage, PromptContext, PromptRow, Provenance, RankedUnit, SearchScope,
-    Vector,
+    InjectionPoint, KnownFile, MemoryKind, MemoryRow, Passage, PromptContext, PromptRow, Provenance, RankedUnit, Vector,
 };
 use crate::passages::passages;
 use crate::prompt_injection::looks_like_prompt_injection;
@@ -27,6 +26,8 @@ const AMONG: usize = 5;
 const SAID: f64 = 0.2;
 /// Minimum content words of a prompt, unless it names a file.
 const WORDS: usize = 2;
+/// Number of files that a prompt names, from which on earlier work must have edited one of them.
+const PLANNED: usize = 2;
 /// Maximum words of a prompt to compare: the beginning of a plan tells what it is about.
 const COMPARED: usize = 24;
 /// Maximum messages of a unit to read, the newest ones, and the bytes of each.
@@ -117,10 +118,13 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
         root: given.root,
     };
     let candidates = nearest(store, &query, |relevance| relevance.words >= SAID && relevance.probability() >= LEAST, AMONG)?;
-    let words = PromptWords::new(store, scope.project, prompt)?;
+    let words = PromptWords::new(store, prompt)?;
     let mut all: Vec<(f64, RankedUnit)> = Vec::new();
     let mut measures = Vec::new();
     for unit in candidates {
+        if named.len() >= PLANNED && !unit.unit.files.iter().any(|file| file.edits > 0 && is_named(&file.path, &named)) {
+            continue;
+        }
         let mut messages = store.said_in_unit(unit.unit.session, unit.unit.id)?;
         messages.drain(..messages.len().saturating_sub(MESSAGES));
         let measured = words.measure(&unit, &messages);
@@ -150,8 +154,14 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
         unit.memories = memories;
         let limit = if log_odds >= PromptMeasures::CERTAIN { PASSAGES[n] } else { 1 };
         unit.passages = words.best(&unit, limit);
-        if n == 0 {
-            found.files = files_of(&unit, &named);
+        let was_named = received.contains(&format!("u{}", unit.unit.id));
+        let files = files_of(&unit, &named);
+        // Its name alone says nothing new.
+        if was_named && unit.passages.is_empty() && files.is_empty() {
+            continue;
+        }
+        if found.units.is_empty() {
+            found.files = files;
         }
         found.units.push(unit);
     }
@@ -161,6 +171,11 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
         unit.memories.retain(|memory| !is_gone(memory, &unit.annotations.stale));
     }
     Ok(found)
+}
+
+/// Whether a prompt names a file of the project.
+fn is_named(path: &str, named: &[&str]) -> bool {
+    named.iter().any(|name| path.ends_with(name))
 }
 
 /// Whether a unit was found by an embedding.
@@ -189,11 +204,11 @@ struct PromptWords {
 }
 
 impl PromptWords {
-    fn new(store: &Store, project: i64, prompt: &str) -> Result<PromptWords> {
+    fn new(store: &Store, prompt: &str) -> Result<PromptWords> {
         let mut words = terms(prompt);
         words.truncate(COMPARED);
         let query = Query::parse(&words.join(" "));
-        let (known, rarest) = store.rarities(&query, &SearchScope::of(project))?;
+        let (known, rarest) = store.rarities(&query)?;
         let subject = rank::subject(prompt);
         let mut words: HashMap<String, PromptWord> = HashMap::new();
         for (word, rarity) in known {
@@ -301,7 +316,7 @@ fn statements(memory: &MemoryRow) -> Vec<&str> {
 fn files_of(unit: &RankedUnit, named: &[&str]) -> Vec<KnownFile> {
     let mut edited: Vec<&str> = unit.unit.files.iter().filter(|file| file.edits > 0).map(|file| file.path.as_str()).collect();
     edited.retain(|path| is_in_project(path));
-    edited.sort_by_key(|path| !named.iter().any(|name| path.ends_with(name)));
+    edited.sort_by_key(|path| !is_named(path, named));
     let is_shown = |role: &String| unit.passages.iter().any(|passage| repeats(&passage.text, role));
     let role = |path: &str| {
         let mut roles = unit.memories.iter().flat_map(statements).filter_map(|line| role_of(path, line));
@@ -316,6 +331,9 @@ fn role_of(path: &str, line: &str) -> Option<String> {
     let (before, after) = line.split_once(name)?;
     let is_begin = before.chars().all(|c| !c.is_alphanumeric())
         || path.ends_with(&format!("{}{name}", before.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '.')));
+    // `a.go:64`: the number of a line.
+    let numbered = after.strip_prefix(':').map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-'));
+    let after = numbered.filter(|rest| rest.len() + 1 < after.len()).unwrap_or(after);
     let after = after.trim_start_matches(['`', '*', ']', ' ']);
     // A link's target.
     let after = if after.starts_with('(') { after.split_once(')')?.1.trim_start_matches(['`', '*', ' ']) } else { after };

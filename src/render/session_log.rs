@@ -8,7 +8,7 @@ use crate::model::{
     InjectedItem, InjectionPoint, InjectionRow, Platform, SessionOverview, SessionRow, SessionStatus, UnitOutcome, UnitOverview,
     UnitRow,
 };
-use crate::text::{alike, is_in_project, without_type};
+use crate::text::{alike, headline, is_in_project, is_stop_word, without_type, words};
 use serde_json::{Value, json};
 
 /// Sessions by day, newest first, each with its units.
@@ -161,10 +161,10 @@ fn paths(block: &mut Block, label: &str, paths: &[&str]) {
     }
 }
 
-/// Adds the last unit of a session with details.
-pub(super) fn last_unit(block: &mut Block, overview: &SessionOverview, not_committed: &[String]) {
+/// Adds the last unit of a session with details; if `is_brief`, only its name and what it leaves.
+pub(super) fn last_unit(block: &mut Block, overview: &SessionOverview, not_committed: &[String], is_brief: bool) {
     if let Some(last) = worked(overview).next() {
-        unit_line(block, last, not_committed);
+        unit_line(block, last, not_committed, is_brief);
     }
 }
 
@@ -193,7 +193,7 @@ pub(super) fn summary<'a>(overview: &'a UnitOverview, section: &str) -> Option<&
     overview.summary.as_ref()?.text(section)
 }
 
-fn unit_line(block: &mut Block, overview: &UnitOverview, not_committed: &[String]) {
+fn unit_line(block: &mut Block, overview: &UnitOverview, not_committed: &[String], is_brief: bool) {
     let unit = &overview.unit;
     let outcome = unit.known_outcome().map(|outcome| format!("{}, ", outcome.name())).unwrap_or_default();
     let name = block::for_agent(unit, 140);
@@ -208,11 +208,13 @@ fn unit_line(block: &mut Block, overview: &UnitOverview, not_committed: &[String
         unit.files.iter().filter(|f| f.edits > 0).map(|f| f.path.as_str()).filter(|path| is_in_project(path)).collect();
     let (open, committed_files): (Vec<&str>, Vec<&str>) =
         edited.into_iter().partition(|path| not_committed.iter().any(|open| open == path));
-    paths(block, "changed", &committed_files);
+    if !is_brief {
+        paths(block, "changed", &committed_files);
+    }
     let others = not_committed.iter().map(String::as_str).filter(|path| !open.contains(path));
     paths(block, "changed and not committed", &open.iter().copied().chain(others).collect::<Vec<_>>());
     // With a summary, the commits are among the memories.
-    if overview.summary.is_none() {
+    if overview.summary.is_none() && !is_brief {
         committed(block, unit);
     }
     for (name, section) in [("learned", "learned"), ("failures and notes", "notes"), ("next steps", "next_steps")] {
@@ -250,16 +252,29 @@ pub(super) fn committed(block: &mut Block, unit: &UnitRow) {
     }
 }
 
-/// A session in one line.
+/// Minimum words of subject of a prompt to quote, and maximum files to name, in one line on a session.
+const SAYS: usize = 2;
+const CHANGED: usize = 3;
+
+/// A session in one line: what was asked last if it names its subject, the work, and the files that it changed.
 pub(super) fn gist(overview: &SessionOverview) -> String {
-    let mut parts: Vec<String> = overview.turns.last().map(|turn| quoted(&turn.prompt, 140)).into_iter().collect();
+    let says = |prompt: &&str| words(prompt).filter(|word| word.len() > 3 && !is_stop_word(&word.to_lowercase())).count() >= SAYS;
+    let prompt = overview.turns.last().map(|turn| turn.prompt.as_str()).filter(says);
+    let mut parts: Vec<String> = prompt.map(|prompt| quoted(&headline(prompt), 140)).into_iter().collect();
     if let Some(overview) = overview.units.first() {
         let name = overview.unit.title.as_ref().or(overview.unit.intent.as_ref()).map(|_| block::for_agent(&overview.unit, 140));
         parts.extend(name.filter(|name| !parts.contains(name)).map(|name| format!("working on {name}")));
-        let names: Vec<String> = overview.unit.files.iter().filter(|f| f.edits > 0).take(3).map(|f| code(&f.path, 80)).collect();
-        parts.extend((!names.is_empty()).then(|| format!("changed {}", names.join(", "))));
         parts.extend(summary(overview, "next_steps").map(|next| format!("next steps: {}", quoted(next, 160))));
     }
+    let mut edited: Vec<&str> = Vec::new();
+    let units = overview.units.iter().flat_map(|overview| &overview.unit.files);
+    for file in units.filter(|file| file.edits > 0 && is_in_project(&file.path)) {
+        if !edited.contains(&file.path.as_str()) {
+            edited.push(&file.path);
+        }
+    }
+    let names: Vec<String> = edited.into_iter().take(CHANGED).map(|path| code(path, 80)).collect();
+    parts.extend((!names.is_empty()).then(|| format!("changed {}", names.join(", "))));
     parts.join("; ")
 }
 

@@ -19,8 +19,9 @@ use std::collections::{BTreeMap, HashMap};
 const BATCH: usize = 500;
 /// Number of passages above which a word is common. Ranking would visit all of them, and counting takes 1 µs each.
 pub const COMMON: i64 = 400;
-/// Number of passages above which a word of a prompt says little about its subject.
+/// Number of passages above which a word of a prompt says little about its subject; in a large index, one passage in so many.
 const TELLING: i64 = 120;
+const TELLING_SHARE: i64 = 64;
 /// Maximum total of passages for the words of a query; the most common words are left out.
 const RANKED: i64 = 1500;
 /// Maximum common words that must occur together. More than these hardly ever do, and checking takes 5 ms per word.
@@ -246,24 +247,27 @@ impl Store {
     }
 
     /// The words of a query that passages have, but not too many of them, each with its rarity; and the rarity of a word that no
-    /// passage has.
-    pub fn rarities(&self, query: &Query, scope: &SearchScope) -> Result<(Vec<(String, f64)>, f64)> {
-        let (counts, all) = (self.passage_counts(query, scope, TELLING)?, self.passages_indexed()?);
-        let is_telling = |at: &usize| counts[*at] <= TELLING;
-        let words =
-            rarest(&counts).into_iter().filter(is_telling).map(|at| (query.word(at).to_string(), rarity(counts[at], all)));
-        Ok((words.collect(), rarity(0, all)))
+    /// passage has. Counts are of all projects: for one, FTS5 would read the list of all its passages for each word.
+    pub fn rarities(&self, query: &Query) -> Result<(Vec<(String, f64)>, f64)> {
+        let all = self.passages_indexed()?;
+        let most = TELLING.max(all / TELLING_SHARE);
+        let count = |word: &String| self.passages_with_word(word, None, most);
+        let counts: Vec<i64> = query.wanted.iter().map(count).collect::<Result<_>>()?;
+        let telling = rarest(&counts).into_iter().filter(|at| counts[*at] <= most);
+        Ok((telling.map(|at| (query.word(at).to_string(), rarity(counts[at], all))).collect(), rarity(0, all)))
     }
 
     /// Number of passages with each word of a query, counted up to one more than `most`.
     fn passage_counts(&self, query: &Query, scope: &SearchScope, most: i64) -> Result<Vec<i64>> {
+        query.wanted.iter().map(|word| self.passages_with_word(word, Some(scope), most)).collect()
+    }
+
+    fn passages_with_word(&self, word: &str, scope: Option<&SearchScope>, most: i64) -> Result<i64> {
         let sql = "SELECT count(*) FROM (SELECT 1 FROM passage_index WHERE passage_index MATCH ?1 LIMIT ?2)";
         let mut statement = self.conn.prepare_cached(sql)?;
-        let count = |wanted: &String| {
-            let expression = super::index::within(&format!("- scope : {wanted}"), scope);
-            Ok(statement.query_row(params![expression, most + 1], |row| row.get(0))?)
-        };
-        query.wanted.iter().map(count).collect()
+        let word = format!("- scope : {word}");
+        let expression = scope.map_or(word.clone(), |scope| super::index::within(&word, scope));
+        Ok(statement.query_row(params![expression, most + 1], |row| row.get(0))?)
     }
 
     /// Passages with words of a query: ranked, or the newest with a score of 1.
