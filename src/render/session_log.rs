@@ -161,10 +161,10 @@ fn paths(block: &mut Block, label: &str, paths: &[&str]) {
     }
 }
 
-/// Adds the last unit of a session with details; if `is_brief`, only its name and what it leaves.
-pub(super) fn last_unit(block: &mut Block, overview: &SessionOverview, not_committed: &[String], is_brief: bool) {
+/// Adds the last unit of a session with details.
+pub(super) fn last_unit(block: &mut Block, overview: &SessionOverview, not_committed: &[String]) {
     if let Some(last) = worked(overview).next() {
-        unit_line(block, last, not_committed, is_brief);
+        unit_line(block, last, not_committed);
     }
 }
 
@@ -193,7 +193,7 @@ pub(super) fn summary<'a>(overview: &'a UnitOverview, section: &str) -> Option<&
     overview.summary.as_ref()?.text(section)
 }
 
-fn unit_line(block: &mut Block, overview: &UnitOverview, not_committed: &[String], is_brief: bool) {
+fn unit_line(block: &mut Block, overview: &UnitOverview, not_committed: &[String]) {
     let unit = &overview.unit;
     let outcome = unit.known_outcome().map(|outcome| format!("{}, ", outcome.name())).unwrap_or_default();
     let name = block::for_agent(unit, 140);
@@ -208,13 +208,11 @@ fn unit_line(block: &mut Block, overview: &UnitOverview, not_committed: &[String
         unit.files.iter().filter(|f| f.edits > 0).map(|f| f.path.as_str()).filter(|path| is_in_project(path)).collect();
     let (open, committed_files): (Vec<&str>, Vec<&str>) =
         edited.into_iter().partition(|path| not_committed.iter().any(|open| open == path));
-    if !is_brief {
-        paths(block, "changed", &committed_files);
-    }
+    paths(block, "changed", &committed_files);
     let others = not_committed.iter().map(String::as_str).filter(|path| !open.contains(path));
     paths(block, "changed and not committed", &open.iter().copied().chain(others).collect::<Vec<_>>());
     // With a summary, the commits are among the memories.
-    if overview.summary.is_none() && !is_brief {
+    if overview.summary.is_none() {
         committed(block, unit);
     }
     for (name, section) in [("learned", "learned"), ("failures and notes", "notes"), ("next steps", "next_steps")] {

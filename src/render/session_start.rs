@@ -135,7 +135,7 @@ fn last_session(block: &mut Block, recalled: &Recalled) {
     block.push(&format!("\n{name}, {}:", heading(last, recalled.branch.as_deref(), recalled.agent)));
     // On a trunk, the name of finished work is enough.
     let is_brief = !recalled.on_topic_branch && recalled.branch.is_some() && !is_open(last, recalled);
-    last_unit(block, last, &recalled.not_committed, is_brief);
+    last_unit(block, last, &recalled.not_committed);
     if !is_brief {
         let most = if recalled.on_topic_branch { recalled.came_of_it.len() } else { 1 };
         for memory in recalled.came_of_it.iter().take(most) {

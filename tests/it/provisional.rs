@@ -295,6 +295,7 @@ fn a_next_step_is_given_until_later_work_takes_it_up() {
     --- given
     Last session, 2026-11-20 09:01, 7 min:
     - "Retry the upload" (done, u1)
+      changed: `src/upload.rs`
     Open ends:
     - 2026-11-20: "Make the pause between uploads configurable in the settings file" (m2)
     "#);
