@@ -111,7 +111,7 @@ fn judge(part: &[&str]) -> CommandKind {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program).trim_end_matches(".exe");
     let rest: Vec<&str> = words.collect();
     // `rtk test cargo test`, `rtk err make`: the words after the mode are the command; `rtk lint` is one by itself.
-    if part.iter().any(|word| *word == "rtk") && matches!(name, "test" | "lint" | "err" | "proxy") {
+    if part.contains(&"rtk") && matches!(name, "test" | "lint" | "err" | "proxy") {
         return match (judge(&rest), name) {
             (CommandKind::Other, "test") => CommandKind::Test,
             (CommandKind::Other, "lint") => CommandKind::Lint,

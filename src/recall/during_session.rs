@@ -44,10 +44,11 @@ const HEADING: usize = 3;
 pub(super) fn says_something(memory: &MemoryRow) -> bool {
     let title = memory.title.as_str();
     let is_chosen = memory.by_hand || memory.pinned || lasts(memory);
+    let points = memory.provenance == Provenance::User && user_decisions::needs_context(title);
     is_chosen
         || !title.trim_end().ends_with(['?', '？'])
             && !is_heading(title)
-            && !(memory.provenance == Provenance::User && user_decisions::needs_context(title))
+            && !points
             && (has_cjk(title) || rank::subject(title).len() >= SUBJECT)
 }
 

@@ -102,7 +102,7 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     if scope.muted || !store.begins_unit(scope.session)? {
         return Ok(PromptContext::default());
     }
-    let named = files_named(prompt);
+    let named: Vec<&str> = files_named(prompt).into_iter().filter(may_be_edited).collect();
     if rank::subject(prompt).len() < WORDS && named.is_empty() {
         return Ok(PromptContext::default());
     }
@@ -173,9 +173,15 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     Ok(found)
 }
 
-/// Whether a prompt names a file of the project.
+/// Whether a prompt names a file of the project, by its path, a part of it, or from the root of the file system on.
 fn is_named(path: &str, named: &[&str]) -> bool {
-    named.iter().any(|name| path.ends_with(name))
+    named.iter().any(|name| path.ends_with(name) || name.strip_suffix(path).is_some_and(|root| root.ends_with('/')))
+}
+
+/// Whether a name in a prompt may be that of a file that work edits: a stack trace also names libraries.
+fn may_be_edited(name: &&str) -> bool {
+    const LIBRARIES: [&str; 5] = ["node_modules/", "site-packages/", "/.cargo/", "/usr/", "/go/pkg/"];
+    !LIBRARIES.iter().any(|library| name.contains(library))
 }
 
 /// Whether a unit was found by an embedding.

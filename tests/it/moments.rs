@@ -366,6 +366,29 @@ fn what_an_agent_repeats_from_a_page_finds_its_unit_and_is_not_shown() {
     assert!(received.contains("src/export.rs") && !received.contains("evil"), "{received}");
 }
 
+/// A plan names its files: work that shares its words, but edited none of them, is about something else.
+#[test]
+fn a_prompt_that_names_files_gets_work_on_one_of_them() {
+    let world = World::new();
+    others(&world);
+    let mut session = later(&world, "quotes", "main");
+    session.ask("Quote the fields of the exporter that hold commas, in src/export.rs").edit("src/export.rs");
+    session.close("The exporter quotes fields that hold commas, because the reader splits lines at each comma.").end();
+    let received = |id: &'static str, files: &str| {
+        let mut next = later(&world, id, "main");
+        next.at += 60 * MINUTE;
+        next.ask(&format!("The exporter breaks fields that hold commas again, look at how they are quoted in {files}"))
+            .received
+            .clone()
+    };
+    let own = received("own", "src/export.rs and src/fields.rs");
+    assert!(own.contains("earlier work that this prompt may be about"), "{own}");
+    let absolute = received("absolute", &format!("{}/src/export.rs and src/fields.rs", world.project().display()));
+    assert!(absolute.contains("earlier work that this prompt may be about"), "{absolute}");
+    let others = received("others", "src/fields.rs and src/mail.rs");
+    assert!(!others.contains("earlier work that this prompt may be about"), "{others}");
+}
+
 /// Time takes tool uses away: that a page was fetched is forgotten, and what was made of it is no more trusted for that.
 #[test]
 fn what_a_page_planted_is_not_proven_by_being_old() {
