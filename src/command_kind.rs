@@ -325,7 +325,8 @@ pub fn never_ran(output: &str) -> bool {
     const SHELLS: [&str; 6] = ["bash: ", "sh: ", "/bin/sh: ", "/bin/bash: ", "zsh: ", "(eval):"];
     let line_says = |line: &str| {
         let of_shell = SHELLS.iter().any(|shell| line.starts_with(shell));
-        STARTS.iter().any(|start| line.starts_with(start))
+        // A file that a target needs is a failure of the build.
+        STARTS.iter().any(|start| line.starts_with(start)) && !line.contains(", needed by ")
             || ENDS.iter().any(|end| line.ends_with(end)) && (of_shell || line.ends_with(','))
             || of_shell && (line.ends_with("No such file or directory") || line.contains("command not found"))
     };
@@ -496,6 +497,7 @@ mod tests {
             ("zsh: command not found: uv", true),
             ("npm error Missing script: \"lint\"", true),
             ("make: *** No rule to make target 'chek'.  Stop.", true),
+            ("make: *** No rule to make target 'lib.o', needed by 'all'.  Stop.", false),
             ("test result: FAILED. 3 passed; 1 failed", false),
             ("--- FAIL: TestLookup\n    key: not found", false),
             ("error: could not compile `nmem`", false),

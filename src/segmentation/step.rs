@@ -105,8 +105,7 @@ impl Step {
                 self.agents.push(agent);
             }
         }
-        let is_plan = tool.path.as_deref().is_some_and(is_plan_of_agent);
-        if matches!(tool.kind, Kind::Edit | Kind::Write) && tool.succeeded != Some(false) && !is_plan {
+        if matches!(tool.kind, Kind::Edit | Kind::Write) && tool.succeeded != Some(false) && !is_plan(tool) {
             self.edited_in = project.and_then(|project| u32::try_from(project).ok()).unwrap_or_default() + 1;
         }
         self.count(tool, is_late);
@@ -129,7 +128,7 @@ impl Step {
                 self.looks += 1;
                 self.looked_since_check = true;
             }
-            Kind::Edit | Kind::Write if !failed && tool.path.as_deref().is_some_and(is_plan_of_agent) => self.plans += 1,
+            Kind::Edit | Kind::Write if !failed && is_plan(tool) => self.plans += 1,
             Kind::Edit | Kind::Write if !failed => {
                 self.edits += 1;
                 self.edited_since_check = true;
@@ -243,6 +242,10 @@ impl Step {
     }
 }
 
+fn is_plan(tool: &ToolUse) -> bool {
+    tool.path.as_deref().is_some_and(is_plan_of_agent)
+}
+
 /// Phrases with which agents report completion.
 const DONE: [&str; 8] = ["done", "all tests pass", "implemented", "complete", "pushed", "committed", "fixed", "summary"];
 
@@ -312,8 +315,11 @@ mod tests {
         let mut step = Step::from_prompt("Please fix parseHookInput in src/hook.rs, it loses the last line", 5);
         step.closes("Done: `src/hook.rs` keeps it. Shall I commit?", 9);
         let bytes = step.to_bytes();
-        assert_eq!(Step::from_bytes(&bytes), Some(step));
+        assert_eq!(Step::from_bytes(&bytes), Some(step.clone()));
         assert_eq!(Step::from_bytes(&Step::going_on(-1).to_bytes()), Some(Step::going_on(-1)));
+        // The version before had no plans: its bytes end one earlier.
+        let before = [&[WITHOUT_PLANS], &bytes[1..bytes.len() - 1]].concat();
+        assert_eq!(Step::from_bytes(&before), Some(step));
         for cut in 0..bytes.len() {
             assert_eq!(Step::from_bytes(&bytes[..cut]), None, "cut at {cut}");
         }
