@@ -173,9 +173,10 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     Ok(found)
 }
 
-/// Whether a prompt names a file of the project, by its path, a part of it, or from the root of the file system on.
+/// Whether a prompt names a file of the project, by its path, the end of its path, or its absolute path.
 fn is_named(path: &str, named: &[&str]) -> bool {
-    named.iter().any(|name| path.ends_with(name) || name.strip_suffix(path).is_some_and(|root| root.ends_with('/')))
+    let ends = |long: &str, end: &str| long.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+    named.iter().any(|name| ends(path, name) || ends(name, path))
 }
 
 /// Whether a name in a prompt may be that of a file that work edits: a stack trace also names libraries.
