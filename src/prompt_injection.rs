@@ -135,7 +135,12 @@ fn plain(text: &str) -> String {
             c => out.push(c),
         }
     }
-    out.replace("&lt;", "<").replace("\\u003c", "<").replace("&#60;", "<")
+    for escaped in ["&lt;", "\\u003c", "&#60;"] {
+        if out.contains(escaped) {
+            out = out.replace(escaped, "<");
+        }
+    }
+    out
 }
 
 /// Whether any part of a text addresses its reader.
@@ -161,7 +166,7 @@ fn is_suspect_in_english(plain: &str) -> bool {
 
 fn gives(orders: &[Order], plain: &str) -> bool {
     orders.iter().any(|(verbs, aims)| {
-        verbs.iter().any(|verb| {
+        verbs.iter().filter(|verb| plain.contains(**verb)).any(|verb| {
             places(plain, verb).any(|at| {
                 let rest: String = plain[at + verb.len()..].chars().take(60).collect();
                 aims.iter().any(|aim| rest.contains(aim))

@@ -5,6 +5,10 @@ use std::borrow::Cow;
 /// Splits `parseHTTPResponse2` into parse, HTTP, Response2: before a capital that follows a lower-case letter or digit,
 /// and before the last capital of a run if a lower-case letter follows.
 pub fn split_identifier(word: &str) -> Vec<&str> {
+    // Most words are in lower case.
+    if word.is_ascii() && !word.bytes().skip(1).any(|b| b.is_ascii_uppercase()) {
+        return vec![word];
+    }
     let chars: Vec<(usize, char)> = word.char_indices().collect();
     let mut parts = Vec::new();
     let mut from = 0;
@@ -115,20 +119,20 @@ pub fn ends(text: &str, head: usize, tail: usize) -> (&str, &str) {
     (&text[..head], &text[tail..])
 }
 
-/// Words without meaning for the subject of a text.
+/// Words without meaning for the subject of a text, sorted.
 const FILLERS: [&str; 105] = [
-    "a", "an", "the", "and", "or", "of", "to", "in", "on", "at", "for", "with", "by", "from", "is", "are", "was", "were", "be",
-    "been", "being", "do", "does", "did", "has", "have", "had", "what", "when", "where", "who", "whom", "which", "how", "why",
-    "that", "this", "these", "those", "it", "its", "i", "you", "he", "she", "they", "we", "my", "your", "his", "her", "our",
-    "their", "me", "him", "them", "us", "as", "about", "into", "than", "then", "would", "could", "should", "can", "will", "may",
-    "might", "not", "no", "don", "t", "please", "let", "s", "need", "want", "make", "sure", "also", "just", "now", "there",
-    "here", "some", "any", "all", "so", "if", "but", "more", "other", "use", "using", "used", "get", "like", "look", "take",
-    "see", "know", "think", "out", "up",
+    "a", "about", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "being", "but", "by", "can", "could",
+    "did", "do", "does", "don", "for", "from", "get", "had", "has", "have", "he", "her", "here", "him", "his", "how", "i", "if",
+    "in", "into", "is", "it", "its", "just", "know", "let", "like", "look", "make", "may", "me", "might", "more", "my", "need",
+    "no", "not", "now", "of", "on", "or", "other", "our", "out", "please", "s", "see", "she", "should", "so", "some", "sure",
+    "t", "take", "than", "that", "the", "their", "them", "then", "there", "these", "they", "think", "this", "those", "to", "up",
+    "us", "use", "used", "using", "want", "was", "we", "were", "what", "when", "where", "which", "who", "whom", "why", "will",
+    "with", "would", "you", "your",
 ];
 
 /// Whether a lower-case word has no meaning for the subject of a text.
 pub fn is_stop_word(word: &str) -> bool {
-    FILLERS.contains(&word)
+    FILLERS.binary_search(&word).is_ok()
 }
 
 /// The part of a prompt that names the work: the heading of a plan, otherwise the first line, with the second if the
@@ -190,6 +194,12 @@ mod tests {
         ] {
             assert_eq!(headline(prompt), called);
         }
+    }
+
+    #[test]
+    fn words_without_meaning_are_sorted() {
+        assert!(FILLERS.is_sorted());
+        assert!(is_stop_word("the") && !is_stop_word("cache"));
     }
 
     #[test]

@@ -7,10 +7,11 @@ use super::score::ScoredStatements;
 use super::statements::{StatementForm, Words, begins_with, has_word_of, word_count};
 use super::turns::{Speaker, Turn, is_project_change, likeness};
 use super::user_decisions::{Decided, answer_lasts, decided, is_of_design, settles, with_reason};
-use crate::languages::in_english;
+use crate::languages::{Language, in_english};
 use crate::model::{Finding, IN_PLAN, MemoryFile, Provenance, STATED_IN, Source, ToolUseRow, UserAnswer};
 use crate::text::{alike, cut, files_named, is_stop_word};
 use serde_json::Value;
+use std::cell::OnceCell;
 
 /// Maximum number of the agent's reports in a decision.
 const REPORTS: usize = 3;
@@ -28,8 +29,9 @@ struct DecisionMemory {
 /// Returns the decisions in a unit's prompts, and the statements that they consist of.
 pub fn decisions(turns: &[Turn], scored: &ScoredStatements) -> (Vec<RuleMemory>, Vec<usize>) {
     let (mut memories, mut used): (Vec<RuleMemory>, Vec<usize>) = (Vec::new(), Vec::new());
+    let shown = ShownTexts { turns, texts: OnceCell::new() };
     for turn in 0..turns.len() {
-        for decision in of_turn(turns, scored, turn, &used) {
+        for decision in of_turn(turns, scored, turn, &used, &shown) {
             if !memories.iter().any(|known| alike(&known.title, &decision.memory.title)) {
                 memories.push(decision.memory);
                 used.extend(decision.statements);
@@ -40,15 +42,15 @@ pub fn decisions(turns: &[Turn], scored: &ScoredStatements) -> (Vec<RuleMemory>,
 }
 
 /// The decisions of a turn. Reports that are `reported` belong to earlier ones.
-fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize, reported: &[usize]) -> Vec<DecisionMemory> {
+fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize, reported: &[usize], shown: &ShownTexts) -> Vec<DecisionMemory> {
     let Some(asked) = turns[at].asked else { return Vec::new() };
     let offer = at.checked_sub(1).and_then(|before| turns[before].closing);
     let follows = (at..at + 3).find(|at| scored.facts.get(*at).is_some_and(|context| context.edits > 0));
     let follows = follows.or_else(|| (at..at + 3).find(|at| turns.get(*at).is_some_and(acts)));
-    let own = (0..scored.statements.len())
-        .filter(|i| scored.statements[*i].turn == at && scored.statements[*i].speaker == Speaker::User);
-    let said = own.filter_map(|i| Some((i, decided(&scored.statements[i].text, &asked.text)?)));
-    let said: Vec<(usize, Decided)> = said.filter(|(i, _)| !was_shown(&turns[..at], &scored.statements[*i].text)).collect();
+    let own = scored.of_turn(at).filter(|i| scored.statements[*i].speaker == Speaker::User);
+    let language = Language::of(&asked.text);
+    let said = own.filter_map(|i| Some((i, decided(&scored.statements[i].text, language)?)));
+    let said: Vec<(usize, Decided)> = said.filter(|(i, _)| !shown.before(at, &scored.statements[*i].text)).collect();
     let (rules, wishes): (Vec<_>, Vec<_>) = said.into_iter().partition(|(_, decided)| decided.is_rule);
 
     let mut all: Vec<DecisionMemory> = Vec::new();
@@ -138,7 +140,7 @@ fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize, reported: &[usi
             reported.extend(acknowledged(scored, at, &memory.title));
         }
         if !is_choice || follows.is_some() {
-            reported.extend(reports(scored, &[at, follows.unwrap_or(at)], is_choice, memory));
+            reported.extend(reports(scored, at, follows, is_choice, memory));
         }
         for report in reported {
             if !used.contains(&report) && memory.fact(&worded(scored, report)) {
@@ -163,9 +165,9 @@ const OF_PLAN: usize = 4;
 fn settled_by_plan(scored: &ScoredStatements, turn: usize) -> Vec<usize> {
     let worth = |at: usize| {
         let said = &scored.statements[at];
-        let (text, under) = (said.english().to_lowercase(), said.under.to_lowercase());
+        let (text, under) = (&said.lower, said.under.to_lowercase());
         let heading = if has_word_of(SETTLED, &under) { 0.5 } else { 0.0 };
-        let words = if has_word_of(SETTLES, &text) { 0.3 } else { 0.0 };
+        let words = if has_word_of(SETTLES, text) { 0.3 } else { 0.0 };
         (heading + words > 0.0).then_some(heading + words + scored.scores[at])
     };
     let settles = |at: &usize| {
@@ -207,8 +209,7 @@ fn reason_of_plan(scored: &ScoredStatements, turn: usize) -> Option<usize> {
     let before = of_plan(scored, turn).filter(|at| {
         let said = &scored.statements[*at];
         // A description of the time before is no reason, and no longer true.
-        begins_with(BEFORE, &scored.headings[*at])
-            && !has_word_of("current|the existing|already ", &said.english().to_lowercase())
+        begins_with(BEFORE, &scored.headings[*at]) && !has_word_of("current|the existing|already ", &said.lower)
     });
     before.max_by(|a, b| scored.scores[*a].total_cmp(&scored.scores[*b]))
 }
@@ -217,13 +218,12 @@ fn reason_of_plan(scored: &ScoredStatements, turn: usize) -> Option<usize> {
 fn of_plan(scored: &ScoredStatements, turn: usize) -> impl Iterator<Item = usize> {
     let states = move |at: &usize| {
         let said = &scored.statements[*at];
-        said.turn == turn
-            && said.speaker == Speaker::Plan
+        said.speaker == Speaker::Plan
             && !matches!(said.form, StatementForm::Heading | StatementForm::Shown)
             && word_count(&said.text) >= 4
             && !said.text.ends_with(['?', '？'])
     };
-    (0..scored.statements.len()).filter(states)
+    scored.of_turn(turn).filter(states)
 }
 
 /// Marks of an option that the agent recommends.
@@ -291,21 +291,25 @@ fn set(memory: &mut RuleMemory, field: &str, values: Vec<String>) {
 
 /// Selects the agent's reports of a decision: statements of its turn and of the one that carries it out, by their score and
 /// the words that they share with it.
-fn reports(scored: &ScoredStatements, turns: &[usize], is_choice: bool, memory: &RuleMemory) -> Vec<usize> {
+fn reports(scored: &ScoredStatements, turn: usize, follows: Option<usize>, is_choice: bool, memory: &RuleMemory) -> Vec<usize> {
     let decision = format!("{} {}", memory.title, memory.facts.join(" "));
     let words = super::turns::content_words(&decision).into_iter().filter(|word| !is_stop_word(word)).collect();
     let shared = |i: usize| scored.statements[i].words.intersection(&words).count();
     // An order that has nothing to do with the work of its turn stands by itself.
     let is_report = |i: &usize| {
         let said = &scored.statements[*i];
-        turns.contains(&said.turn)
-            && said.speaker == Speaker::Agent
+        said.speaker == Speaker::Agent
             && !said.text.ends_with(['?', '？'])
             && !scored.facts[said.turn].offers(&said.text)
             && scored.is_current(*i)
     };
-    let mut reports: Vec<usize> =
-        (0..scored.statements.len()).filter(is_report).filter(|i| is_choice || shared(*i) > 0).collect();
+    let later = follows.filter(|later| *later > turn).map(|later| scored.of_turn(later));
+    let mut reports: Vec<usize> = scored
+        .of_turn(turn)
+        .chain(later.into_iter().flatten())
+        .filter(is_report)
+        .filter(|i| is_choice || shared(*i) > 0)
+        .collect();
     let gain = |i: usize| scored.scores[i] + 0.1 * shared(i).min(4) as f32 - scored.statements[i].text.len() as f32 / 1500.0;
     // A rule holds whatever was done in its turn; only what is about little else belongs to it.
     let is_rule = memory.key.starts_with("decision:") || memory.key.starts_with("lesson:");
@@ -329,11 +333,11 @@ fn reports(scored: &ScoredStatements, turns: &[usize], is_choice: bool, memory: 
 /// The agent's words for what it understood: "Got it, no mascot. Just a line with the name."
 fn acknowledged(scored: &ScoredStatements, turn: usize, decision: &str) -> Vec<usize> {
     const BEGINS: Words = "got it|understood|agreed|makes sense|good call|fair point|will do";
-    let mut said = (0..scored.statements.len()).filter(|i| {
+    let mut said = scored.of_turn(turn).filter(|i| {
         let one = &scored.statements[*i];
-        one.turn == turn && one.speaker == Speaker::Agent && one.form == StatementForm::Sentence
+        one.speaker == Speaker::Agent && one.form == StatementForm::Sentence
     });
-    let Some(first) = said.next().filter(|i| begins_with(BEGINS, &scored.statements[*i].english().to_lowercase())) else {
+    let Some(first) = said.next().filter(|i| begins_with(BEGINS, &scored.statements[*i].lower)) else {
         return Vec::new();
     };
     let words = super::turns::content_words(decision);
@@ -342,17 +346,46 @@ fn acknowledged(scored: &ScoredStatements, turn: usize, decision: &str) -> Vec<u
     [Some(first).filter(|i| word_count(&scored.statements[*i].text) > 3), next].into_iter().flatten().collect()
 }
 
-/// Whether a tool printed the words before, or the agent said them: then they were pasted, and are nobody's decision.
-fn was_shown(before: &[Turn], said: &str) -> bool {
-    let bare = |text: &str| {
-        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
-    };
-    let said = bare(said);
-    let printed = before.iter().flat_map(|turn| &turn.tools);
-    let mut printed = printed.flat_map(|tool| [tool.outcome.as_deref(), tool.metadata["response"].as_str()]).flatten();
-    let mut closings = before.iter().filter_map(|turn| turn.closing).map(|closing| closing.text.as_str());
-    word_count(&said) >= 4 && (printed.any(|text| bare(text).contains(&said)) || closings.any(|text| bare(text).contains(&said)))
+/// Words that tools printed and the agent said in each turn. A user who repeats them pasted them, and decided nothing.
+struct ShownTexts<'a> {
+    turns: &'a [Turn<'a>],
+    texts: OnceCell<Vec<Vec<String>>>,
+}
+
+impl ShownTexts<'_> {
+    /// Whether a sentence of a turn was shown before it.
+    fn before(&self, turn: usize, said: &str) -> bool {
+        let said = bare(said);
+        let texts = || self.texts.get_or_init(|| self.turns.iter().map(texts_shown).collect());
+        word_count(&said) >= 4 && texts()[..turn].iter().flatten().any(|text| text.contains(&said))
+    }
+}
+
+/// The outputs and the closing message of a turn, bare.
+fn texts_shown(turn: &Turn) -> Vec<String> {
+    let printed = turn.tools.iter().flat_map(|tool| [tool.outcome.as_deref(), tool.metadata["response"].as_str()]).flatten();
+    printed.chain(turn.closing.map(|closing| closing.text.as_str())).map(bare).collect()
+}
+
+/// The words of a text in lower case with single blanks.
+fn bare(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut is_after_gap = false;
+    for c in text.chars() {
+        if !c.is_alphanumeric() {
+            is_after_gap = !out.is_empty();
+            continue;
+        }
+        if is_after_gap {
+            out.push(' ');
+            is_after_gap = false;
+        }
+        match c.is_ascii() {
+            true => out.push(c.to_ascii_lowercase()),
+            false => out.extend(c.to_lowercase()),
+        }
+    }
+    out
 }
 
 /// Maximum number of changed files for a decision that names none: with more, it concerns none in particular.

@@ -1,18 +1,17 @@
 //! Distils units by rules: takes milliseconds, after the event is stored. Whatever is not done now is done next time.
 
 use super::score::ScoreWeights;
-use super::{open_ends, summary, turns};
+use super::{summary, turns};
 use crate::distil;
 use crate::domains;
 use crate::files;
-use crate::model::{Domain, Draft, MemoryKind, Millis, UnitDrafts, UnitStory};
+use crate::model::{Draft, Millis, UnitDrafts, UnitStory};
 use crate::project;
 use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::memory_rows::Lease;
 use crate::store::rule_memories::DueUnit;
 use crate::store::rule_memories::Gone;
-use crate::text::alike;
 use anyhow::Result;
 use std::path::Path;
 
@@ -51,8 +50,8 @@ impl Distiller<'_> {
         let mut done = 0;
         let mut refuted: Vec<i64> = Vec::new();
         for lease in store.lease(&wanted, self.now)? {
-            let Some(story) = store.unit_story(lease.unit)? else { continue };
-            done += usize::from(self.distil_story(store, lease, &story)?);
+            let Some(mut story) = store.unit_story(lease.unit)? else { continue };
+            done += usize::from(self.distil_story(store, lease, &mut story)?);
             // The first prompt of a unit may say that the work before it did not help.
             if story.seen.is_none() && story.prompts.first().is_some_and(|first| turns::refutation(&first.text).is_some()) {
                 refuted.extend(store.unit_before(&story)?.filter(|unit| !wanted.contains(unit)));
@@ -62,19 +61,19 @@ impl Distiller<'_> {
             return Ok(done);
         }
         for lease in store.lease(&refuted, self.now)? {
-            let Some(story) = store.unit_story(lease.unit)? else { continue };
-            done += usize::from(self.distil_story(store, lease, &story)?);
+            let Some(mut story) = store.unit_story(lease.unit)? else { continue };
+            done += usize::from(self.distil_story(store, lease, &mut story)?);
         }
         Ok(done)
     }
 
-    fn distil_story(&self, store: &mut Store, lease: Lease, story: &UnitStory) -> Result<bool> {
+    fn distil_story(&self, store: &mut Store, lease: Lease, story: &mut UnitStory) -> Result<bool> {
         let (name, config) = story.domain.clone().unwrap_or_default();
         let domain = domains::of(Some(&name), config.as_deref());
         let injected = if self.agent_notes { Some(store.injected_texts(story.session)?) } else { None };
+        story.open_before = store.open_ends_before(story, OPEN_ENDS)?;
         let mut drawn = distil::distil_unit(story, &domain, &ScoreWeights::fitted(), injected.as_deref());
         update_notes(store, story, &mut drawn)?;
-        end_open_ends(store, story, &domain, &mut drawn)?;
         self.hash_files(store, story, &mut drawn.drafts)?;
         self.hash_files(store, story, &mut drawn.by_agent)?;
         let drawn = self.redactor.clean(drawn);
@@ -118,16 +117,6 @@ impl Distiller<'_> {
 
 /// Maximum open ends of earlier units to compare.
 const OPEN_ENDS: usize = 40;
-
-/// Adds which open ends of earlier units the unit's work has ended, and leaves out those that are known.
-fn end_open_ends(store: &Store, story: &UnitStory, domain: &Domain, drawn: &mut UnitDrafts) -> Result<()> {
-    let known = store.open_ends_before(story, OPEN_ENDS)?;
-    drawn.ended = open_ends::ended(&known, story, domain);
-    let is_open = |draft: &Draft| draft.kind == MemoryKind::Open;
-    let is_known = |draft: &Draft| known.iter().any(|end| !drawn.ended.contains(&end.id) && alike(&end.title, &draft.title));
-    drawn.drafts.retain(|draft| !is_open(draft) || !is_known(draft));
-    Ok(())
-}
 
 /// Adds which notes of earlier summaries no longer hold.
 fn update_notes(store: &Store, story: &UnitStory, drafts: &mut UnitDrafts) -> Result<()> {

@@ -313,8 +313,8 @@ const MOMENT: Words = "is running|are running|is now running|still running|still
 
 /// Whether a statement alone says only what is so at the moment, or what the user may do next.
 fn is_of_the_moment(said: &UnitStatement) -> bool {
-    let lower = said.english().to_lowercase();
-    said.speaker == Speaker::Agent && (begins_with(ERRANDS, &lower) || has_word_of(MOMENT, &lower))
+    let lower = &said.lower;
+    said.speaker == Speaker::Agent && (begins_with(ERRANDS, lower) || has_word_of(MOMENT, lower))
 }
 
 /// Types of commits that later ones clear away, and of those of which the subject alone says too little.
@@ -391,7 +391,7 @@ fn memories_of(
     let is_alone = made.is_none() && left.is_empty() && memory.facts.is_empty();
     // One short sentence that nobody acted on is hardly ever worth a memory of its own.
     let is_short = scored.facts[at].edits == 0 && domain.name == "coding" && width(&memory.title) < ALONE;
-    let names_cause = || lead.is_some_and(|lead| names_cause(scored.statements[lead].english()));
+    let names_cause = || lead.is_some_and(|lead| names_cause(&scored.statements[lead].lower));
     let passes = || lead.is_some_and(|lead| is_of_the_moment(&scored.statements[lead]));
     if is_alone && (is_short || passes()) && !names_cause() {
         return Vec::new();
@@ -443,9 +443,9 @@ fn lead(scored: &ScoredStatements, at: usize) -> f32 {
     const DETAILS: Words = "line |lines |updated assertion|updated the assertion|updated test|updated the test|added test|added import|added the import|tests |test |import |imports |changelog|updated changelog|updated the changelog|readme|updated readme|removed unused|also ";
     let said = &scored.statements[at];
     let points = begins_with(POINTING, &said.text.to_lowercase());
-    let change = scored.facts[said.turn].edits > 0 && scored.lexicon.count(&said.text).has(Class::Change);
+    let change = scored.facts[said.turn].edits > 0 && scored.lexicon.count(&said.lower).has(Class::Change);
     let long = said.text.chars().count() > LONG;
-    let is_detail = begins_with(DETAILS, &said.english().to_lowercase());
+    let is_detail = begins_with(DETAILS, &said.lower);
     // A row of a table says little without its table, and the name of a file little of the work.
     let listed = said.form == StatementForm::Row || begins_with_file(&said.text);
     scored.scores[at] - if listed { 0.4 } else { 0.0 } + if change { 0.2 } else { 0.0 }
@@ -456,7 +456,7 @@ fn lead(scored: &ScoredStatements, at: usize) -> f32 {
 /// Finding that a statement reports.
 fn found(scored: &ScoredStatements, turn: &Turn, at: usize) -> Finding {
     let said = &scored.statements[at];
-    let words = scored.lexicon.count(&said.text);
+    let words = scored.lexicon.count(&said.lower);
     let edits = turn.tools.iter().any(|tool| is_project_change(tool));
     let is_fixed = worded(scored, at).starts_with("Fixed");
     let cause = is_fixed || said.under.to_lowercase().contains("cause") || words.has(Class::Cause) && words.has(Class::Problem);
@@ -556,7 +556,7 @@ fn is_fixed_defect(scored: &ScoredStatements, said: &UnitStatement) -> bool {
     // A plan says what shall be, also in these words.
     if said.speaker == Speaker::Plan
         || has_word_of(REPORTS, &lower)
-        || !scored.lexicon.count(&said.text).has(Class::Problem)
+        || !scored.lexicon.count(&said.lower).has(Class::Problem)
         || said.text.ends_with(['?', '？'])
     {
         return false;

@@ -43,9 +43,10 @@ use turns::turns;
 /// With `injected`, notes of the agent are read, and stand above what rules draw from the same turns; they are no memories
 /// if they only repeat these texts, which the session was shown.
 pub fn distil_unit(story: &UnitStory, domain: &Domain, weights: &ScoreWeights, injected: Option<&[String]>) -> UnitDrafts {
-    let notes = injected.map(|injected| notes::notes(&turns(story, domain), injected)).unwrap_or_default();
+    let as_written = turns(story, domain);
+    let notes = injected.map(|injected| notes::notes(&as_written, injected)).unwrap_or_default();
     let bare = if notes.is_empty() { Cow::Borrowed(story) } else { Cow::Owned(notes::without_notes(story)) };
-    let (story, turns) = (bare.as_ref(), turns(&bare, domain));
+    let (story, turns) = (bare.as_ref(), if notes.is_empty() { as_written } else { turns(&bare, domain) });
     let scored = ScoredStatements::new(&turns, weights);
     // Decisions come first: the agent's reports of a decision belong to it.
     let (mut memories, used) = decisions::decisions(&turns, &scored);
@@ -60,7 +61,10 @@ pub fn distil_unit(story: &UnitStory, domain: &Domain, weights: &ScoreWeights, i
     title.iter().for_each(|title| findings::give_title(&mut memories, title, &turns, &scored));
     memories.extend(summary::summary(story, &turns, title.as_deref(), &memories));
     let by_agent = notes::drafts(&notes, &turns, domain);
-    UnitDrafts { title, drafts: findings::drafts(memories, &turns, domain), by_agent, ..UnitDrafts::default() }
+    let ended = open_ends::ended(story, &turns, &scored);
+    let mut drafts = findings::drafts(memories, &turns, domain);
+    drafts.retain(|draft| !open_ends::is_known(draft, story, &ended));
+    UnitDrafts { title, drafts, by_agent, ended, ..UnitDrafts::default() }
 }
 
 /// Lines of a failure to show.
@@ -138,6 +142,7 @@ pub(crate) mod testing {
             reach: Reach::Whole,
             open_tasks: Vec::new(),
             followed_by: None,
+            open_before: Vec::new(),
             seen: None,
             mark: None,
             domain: None,

@@ -8,13 +8,10 @@ use super::statements::{
 };
 use super::superseded::{claims, retracts};
 use super::turns::conventional;
-use super::turns::{
-    Speaker, Turn, TurnFacts, UnitStatement, commit, content_words, is_project_change, likeness, turns, unit_statements,
-};
+use super::turns::{Speaker, Turn, TurnFacts, UnitStatement, WordSet, commit, content_words, is_project_change, likeness};
 use crate::languages::in_english;
-use crate::model::{Domain, Finding, MemoryRow, Provenance, Source, ToolUseRow, UnitStory};
-use crate::text::{cut, is_plan_of_agent, is_stop_word};
-use std::collections::HashSet;
+use crate::model::{Draft, Finding, MemoryKind, MemoryRow, Provenance, Source, ToolUseRow, UnitStory};
+use crate::text::{alike, cut, is_plan_of_agent, is_stop_word};
 
 /// Characters of the user's sentence in a memory of something tried.
 const QUOTED: usize = 120;
@@ -60,29 +57,26 @@ fn was_given_up(turns: &[Turn], at: usize, complaint: &str, title: &str, scored:
         return true;
     }
     let is_code = |file: &&String| !file.ends_with(".md") && !file.ends_with(".txt");
-    let says = |one: &UnitStatement| {
-        one.turn == at + 1 && one.speaker == Speaker::Agent && has_word_of(REPLACED, &one.english().to_lowercase())
-    };
+    let says = |one: &UnitStatement| one.speaker == Speaker::Agent && has_word_of(REPLACED, &one.lower);
     let again = |next: &TurnFacts| next.files.iter().filter(is_code).any(|file| scored.facts[at].files.contains(file));
-    scored.facts.get(at + 1).is_some_and(again) || scored.statements.iter().any(says)
+    scored.facts.get(at + 1).is_some_and(again) || scored.statements[scored.of_turn(at + 1)].iter().any(says)
 }
 
 /// The change of a turn in words: its last commit's subject, else its main claim.
 fn tried(turn: &Turn, at: usize, scored: &ScoredStatements) -> Option<String> {
     let subject = turn.tools.iter().rev().find_map(|tool| commit(tool)?.1).map(|subject| conventional(subject).1);
     let worth = |i: usize| {
-        let counts = scored.lexicon.count(scored.statements[i].english());
+        let counts = scored.lexicon.count(&scored.statements[i].lower);
         scored.scores[i] + if counts.has(Class::Change) { 0.3 } else { 0.0 } - if counts.has(Class::Check) { 0.3 } else { 0.0 }
     };
     let is_claim = |i: &usize| {
         let said = &scored.statements[*i];
-        said.turn == at
-            && said.is_report()
+        said.is_report()
             && claims(said)
             && word_count(&said.text) >= LEAST
-            && !begins_with("you |now you |try |please ", &said.english().to_lowercase())
+            && !begins_with("you |now you |try |please ", &said.lower)
     };
-    let lead = (0..scored.statements.len()).filter(is_claim).max_by(|a, b| worth(*a).total_cmp(&worth(*b)));
+    let lead = scored.of_turn(at).filter(is_claim).max_by(|a, b| worth(*a).total_cmp(&worth(*b)));
     subject.map(String::from).or_else(|| lead.map(|lead| worded(scored, lead)))
 }
 
@@ -201,17 +195,16 @@ pub fn open_ends(story: &UnitStory, turns: &[Turn], scored: &ScoredStatements) -
 
 /// Returns the open ends of earlier units that a unit has ended: a prompt that led to changes, a commit or a report of work has
 /// most of their words. What was not committed ends with the next commit.
-pub fn ended(ends: &[MemoryRow], story: &UnitStory, domain: &Domain) -> Vec<i64> {
+pub fn ended(story: &UnitStory, turns: &[Turn], scored: &ScoredStatements) -> Vec<i64> {
     // Only changes end something.
-    let changes = |tool: &ToolUseRow| is_project_change(tool) || commit(tool).is_some();
-    if ends.is_empty() || !story.tools.iter().any(changes) {
+    if story.open_before.is_empty() || !turns.iter().any(Turn::changes) {
         return Vec::new();
     }
-    let turns = turns(story, domain);
-    let said: Vec<HashSet<String>> = unit_statements(&turns)
-        .into_iter()
+    let said: Vec<&WordSet> = scored
+        .statements
+        .iter()
         .filter(|one| turns[one.turn].changes() && one.speaker != Speaker::Pasted)
-        .map(|one| one.words)
+        .map(|one| &one.words)
         .collect();
     let commits = turns.iter().flat_map(|turn| &turn.tools).any(|tool| commit(tool).is_some());
     let is_over = |end: &&MemoryRow| {
@@ -220,9 +213,16 @@ pub fn ended(ends: &[MemoryRow], story: &UnitStory, domain: &Domain) -> Vec<i64>
         }
         let title = [PLANNED, REPORTED].iter().find_map(|begin| end.title.strip_prefix(begin)).unwrap_or(&end.title);
         let words = content_words(title);
-        words.len() >= WORDS && said.iter().any(|other| share(&words, other) >= DONE)
+        let subject = subject(&words);
+        words.len() >= WORDS && said.iter().any(|other| share(&subject, other) >= DONE)
     };
-    ends.iter().filter(is_over).map(|end| end.id).collect()
+    story.open_before.iter().filter(is_over).map(|end| end.id).collect()
+}
+
+/// Whether an open end stands in an earlier unit already and is not among those that this one `ended`.
+pub fn is_known(draft: &Draft, story: &UnitStory, ended: &[i64]) -> bool {
+    draft.kind == MemoryKind::Open
+        && story.open_before.iter().any(|end| !ended.contains(&end.id) && alike(&end.title, &draft.title))
 }
 
 /// Minimum words of an open end that can be recognized in later work.
@@ -235,26 +235,27 @@ fn left(turns: &[Turn], scored: &ScoredStatements) -> Vec<usize> {
         if said.speaker != Speaker::Agent || matches!(said.form, StatementForm::Shown | StatementForm::Heading) {
             return false;
         }
-        let english = said.english().to_lowercase();
+        let english = &said.lower;
         let heading = &scored.headings[*at];
         let label = english.split_once([':', '-', '：']).map_or("", |(label, _)| label.trim());
-        let is_said = is_one_of(LEFT, heading.trim()) || is_one_of(LEFT, label) || has_word_of(DEFERRED, &english);
+        let is_said = is_one_of(LEFT, heading.trim()) || is_one_of(LEFT, label) || has_word_of(DEFERRED, english);
         // What the agent asked is open until the user says something.
         let is_answered = is_one_of("open|open questions|pending", heading.trim()) && said.turn + 1 < turns.len();
         is_said
             && !is_answered
             && !said.text.ends_with(['?', '？'])
-            && !begins_with(ROUTINE, &english)
-            && (has_word_of(DEFERRED, &english) || !begins_with(REMARKS, &english) && !has_word_of(DONE_ALREADY, &english))
-            && !begins_with(ASIDES, &english)
+            && !begins_with(ROUTINE, english)
+            && (has_word_of(DEFERRED, english) || !begins_with(REMARKS, english) && !has_word_of(DONE_ALREADY, english))
+            && !begins_with(ASIDES, english)
             && !scored.facts[said.turn].repeats_outside(&said.text)
     };
     let taken_up = |at: usize| {
         let one = &scored.statements[at];
-        scored.statements[at + 1..].iter().any(|other| {
-            let is_work = turns[other.turn].changes() || acts(&turns[other.turn]);
-            other.turn > one.turn && is_work && share(&one.words, &other.words) >= DONE
-        })
+        let subject = subject(&one.words);
+        let is_work = |turn: usize| turns[turn].changes() || acts(&turns[turn]);
+        (one.turn + 1..turns.len())
+            .filter(|turn| is_work(*turn))
+            .any(|turn| scored.statements[scored.of_turn(turn)].iter().any(|other| share(&subject, &other.words) >= DONE))
     };
     let mut all: Vec<usize> = (0..scored.statements.len()).filter(is_left).filter(|at| !taken_up(*at)).collect();
     // The newest first.
@@ -262,10 +263,14 @@ fn left(turns: &[Turn], scored: &ScoredStatements) -> Vec<usize> {
     all
 }
 
-/// The share of the first set that the second one has.
-fn share(own: &HashSet<String>, other: &HashSet<String>) -> f32 {
-    let own: Vec<&String> = own.iter().filter(|word| !is_stop_word(word)).collect();
-    own.iter().filter(|word| other.contains(**word)).count() as f32 / own.len().max(1) as f32
+/// The words of a set that have a meaning for its subject.
+fn subject(words: &WordSet) -> Vec<&String> {
+    words.iter().filter(|word| !is_stop_word(word)).collect()
+}
+
+/// The share of words that a set has.
+fn share(words: &[&String], other: &WordSet) -> f32 {
+    words.iter().filter(|word| other.contains(**word)).count() as f32 / words.len().max(1) as f32
 }
 
 /// The user's complaint in the last prompt of a unit that says that the work did not help, if no prompt accepts it since.

@@ -4,10 +4,12 @@
 use super::statement_weights;
 use super::statements::{StatementForm, Words, begins_with, has_word_of, names_cause, word_count};
 use super::superseded::{retracting, superseded_at};
-use super::turns::{self, Speaker, Turn, TurnFacts, UnitStatement, headings, likeness, unit_statements};
+use super::turns::{self, Speaker, Turn, TurnFacts, UnitStatement, headings, likeness, lower_of, unit_statements};
 use crate::model::{Domain, Source};
 use crate::text::{is_stop_word, width};
+use foldhash::fast::FixedState;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// A bias and a weight for each feature.
@@ -45,28 +47,26 @@ const REPETITION: f32 = 0.6;
 const NAMED_CAUSE: f32 = 0.6;
 
 /// Whether a statement only announces what comes next: "Here's a summary of the changes", "Let me run the tests".
-fn is_announcement(text: &str) -> bool {
+fn is_announcement(lower: &str) -> bool {
     const SUMMARIES: &str =
         "here's a|here is a|here's the|here is the|here's what|here is what|here are the|below is|the following";
-    let lower = text.to_lowercase();
     let of_rest = ["summary", "what was", "what i", "what changed", "changes", "breakdown", "overview"];
     begins_with(
         "let me|now let me|i'll now|i'll start|i will now|next, i'll|want me to|say the word|let me know|do you want|would you like|should i |shall i |i need |i don't have access|please |you can test |you can now test|try it now|you should see|you should now|open `|open http|the changes are in|the complete guide|go ahead and|add these lines|add the following|here are|here's what|feel free|if you want, |if you'd like",
-        &lower,
-    ) || begins_with(SUMMARIES, &lower) && of_rest.iter().any(|word| lower.contains(word)) && lower.len() < 120
+        lower,
+    ) || begins_with(SUMMARIES, lower) && of_rest.iter().any(|word| lower.contains(word)) && lower.len() < 120
 }
 
 /// Whether a statement only reports that checks passed, where commits are, what is not done yet, or a guess.
-fn is_momentary(text: &str) -> bool {
+fn is_momentary(lower: &str) -> bool {
     const CHECKS: Words = "tests pass|tests passed|test pass|tests passing|lint clean|lint is clean|lint passes|linter passes|lint and|checks pass|build passes|build succeeds|type check passes|compiles cleanly|tests still pass|all green|no lint|all pass|all clean|are clean|are green|still green|verified independently";
     const GUESSES: Words = "my guess|i'd guess|i would guess|hard to say";
     const OPEN: Words = "hasn't been done|haven't been done|not been done yet|not done yet|still to be done|remains to be done";
     const COMMITS: Words = "committed as |committed:|in a single commit|in one commit|files committed|committed on `|committed and pushed|clean commits|squashed into `|and force-pushed|branch now sits|left uncommitted|working tree is clean|files committed|are committed|is committed|fix is complete|is complete!|are complete!|successfully deployed|deployment successful|deploy was successful|up to date|already merged|was merged|is merged|still unpushed|pushed with|pushed to |threads on pr|ready for |ready to |local changes|amended|should be clean|commits are there|commits are on";
     const REASONS: Words = "because|since |unless|only if|require|need|must|fixed|added";
     const LONG: usize = 200;
-    let lower = text.to_lowercase();
-    let is_check = || has_word_of(CHECKS, &lower) && !lower.contains("now ") && !has_word_of(REASONS, &lower);
-    has_word_of(OPEN, &lower) || has_word_of(GUESSES, &lower) || text.len() < LONG && (is_check() || has_word_of(COMMITS, &lower))
+    let is_check = || has_word_of(CHECKS, lower) && !lower.contains("now ") && !has_word_of(REASONS, lower);
+    has_word_of(OPEN, lower) || has_word_of(GUESSES, lower) || lower.len() < LONG && (is_check() || has_word_of(COMMITS, lower))
 }
 
 /// Scores passages by their statements alone, without the unit around them.
@@ -121,7 +121,7 @@ impl ScoredStatements {
         let features = features(&statements, &facts, &lexicon);
         let score = |(statement, features): (&UnitStatement, &Features)| {
             let score = weights.probability(features);
-            if names_cause(statement.english()) { score.max(NAMED_CAUSE) } else { score }
+            if names_cause(&statement.lower) { score.max(NAMED_CAUSE) } else { score }
         };
         let scores = statements.iter().zip(&features).map(score).collect();
         let innermost = |above: Rc<str>| above.rsplit(" > ").next().unwrap_or_default().to_lowercase();
@@ -153,21 +153,22 @@ impl ScoredStatements {
             && self.facts[statement.turn].edits == 0
             && !number.is_empty()
             && number.bytes().all(|b| b.is_ascii_digit());
-        let lasts = is_stated
-            && !is_question
-            && !is_listed
-            && !is_announcement(statement.english())
-            && !is_momentary(statement.english());
+        let lasts =
+            is_stated && !is_question && !is_listed && !is_announcement(&statement.lower) && !is_momentary(&statement.lower);
         lasts && superseded_at(at, &self.statements, &self.facts, &self.retracting).is_none()
+    }
+
+    /// The indexes of a turn's statements.
+    pub fn of_turn(&self, turn: usize) -> Range<usize> {
+        let before = |turn: usize| self.statements.partition_point(|one| one.turn < turn);
+        before(turn)..before(turn + 1)
     }
 
     /// Returns the title of a plan that the user ordered in a turn.
     pub fn plan(&self, turn: usize) -> Option<usize> {
-        let heading = self.statements.iter().position(|statement| {
-            statement.turn == turn
-                && statement.speaker == Speaker::Plan
-                && statement.form == StatementForm::Heading
-                && word_count(&statement.text) >= 3
+        let heading = self.of_turn(turn).find(|at| {
+            let statement = &self.statements[*at];
+            statement.speaker == Speaker::Plan && statement.form == StatementForm::Heading && word_count(&statement.text) >= 3
         });
         heading.filter(|at| !begins_with(SECTIONS, &self.statements[*at].text.to_lowercase()))
     }
@@ -240,9 +241,9 @@ const CLASSES: [(Class, &str); 5] = [
 /// Finds the classes of words and of pairs of words.
 #[derive(Debug)]
 pub struct Lexicon {
-    classes: HashMap<&'static str, u16>,
+    classes: HashMap<&'static str, u16, FixedState>,
     /// First words of pairs. Few words are, so few pairs are looked up.
-    first_words: HashSet<&'static str>,
+    first_words: HashSet<&'static str, FixedState>,
 }
 
 /// Number of words of a text in each class.
@@ -263,7 +264,7 @@ impl ClassCounts {
 impl Lexicon {
     /// Reads the lists of words.
     pub fn compiled() -> Lexicon {
-        let mut classes: HashMap<&'static str, u16> = HashMap::with_capacity(256);
+        let mut classes: HashMap<&'static str, u16, FixedState> = HashMap::with_capacity_and_hasher(256, FixedState::default());
         for (class, words) in CLASSES {
             for word in words.split('|') {
                 *classes.entry(word).or_default() |= 1 << class as u16;
@@ -273,7 +274,8 @@ impl Lexicon {
         Lexicon { classes, first_words }
     }
 
-    pub fn count(&self, text: &str) -> ClassCounts {
+    /// Counts the words of a text in lower case.
+    pub fn count(&self, lower: &str) -> ClassCounts {
         let mut counts = ClassCounts::default();
         let mut add = |mask: Option<&u16>| {
             for (class, _) in CLASSES.iter().filter(|(class, _)| mask.is_some_and(|mask| mask & (1 << *class as u16) != 0)) {
@@ -281,7 +283,6 @@ impl Lexicon {
                 *count = count.saturating_add(1);
             }
         };
-        let lower = text.to_lowercase().replace('’', "'");
         let mut before: Option<&str> = None;
         for word in lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()) {
             add(self.classes.get(word));
@@ -310,20 +311,26 @@ pub type Features = [f32; FEATURES.len()];
 /// The features of each statement of a unit.
 pub fn features(said: &[UnitStatement], contexts: &[TurnFacts], lexicon: &Lexicon) -> Vec<Features> {
     let words = WordCounts::new(said, contexts);
-    said.iter().zip(headings(said)).map(|(one, above)| of(one, &above, contexts, &words, lexicon)).collect()
+    // Statements of one list share their heading.
+    let mut last: Option<(Rc<str>, bool)> = None;
+    let mut is_check = |above: Rc<str>| match &last {
+        Some((known, is_check)) if Rc::ptr_eq(known, &above) => *is_check,
+        _ => last.insert((above.clone(), lexicon.count(&lower_of(&above)).has(Class::Check))).1,
+    };
+    said.iter().zip(headings(said)).map(|(one, above)| of(one, is_check(above), contexts, &words, lexicon)).collect()
 }
 
-fn of(one: &UnitStatement, above: &str, contexts: &[TurnFacts], words: &WordCounts, lexicon: &Lexicon) -> Features {
+fn of(one: &UnitStatement, is_below_check: bool, contexts: &[TurnFacts], words: &WordCounts, lexicon: &Lexicon) -> Features {
     let length = width(&one.text).min(400) as f32;
     let names = code_names(&one.text).min(4) as f32 / 4.0;
     let looked = one.speaker == Speaker::Agent && contexts[one.turn].edits == 0;
     [
         is(!one.under.is_empty()),
-        is(lexicon.count(above).has(Class::Check)),
+        is(is_below_check),
         length / 400.0,
         is(length < 40.0),
         names,
-        lexicon.count(one.english()).share(Class::Change),
+        lexicon.count(&one.lower).share(Class::Change),
         words.central(one),
         words.prompted(one, 1).min(5) as f32 / 5.0,
         words.prompted(one, 2).min(4) as f32 / 4.0,
@@ -337,15 +344,15 @@ fn is(fact: bool) -> f32 {
 
 /// Frequencies of words in a unit: in its statements, and in its prompts.
 struct WordCounts<'a> {
-    stated: HashMap<&'a str, usize>,
+    stated: HashMap<&'a str, usize, FixedState>,
     most: usize,
-    prompts: HashMap<&'a str, usize>,
+    prompts: HashMap<&'a str, usize, FixedState>,
 }
 
 impl<'a> WordCounts<'a> {
     fn new(said: &'a [UnitStatement], contexts: &'a [TurnFacts]) -> WordCounts<'a> {
         let count = |words: &mut dyn Iterator<Item = &'a String>| {
-            let mut counts = HashMap::new();
+            let mut counts = HashMap::default();
             for word in words.filter(|word| !is_stop_word(word)) {
                 *counts.entry(word.as_str()).or_insert(0) += 1;
             }
@@ -379,7 +386,7 @@ fn code_names(text: &str) -> usize {
             || bare.contains('_')
             || bare.starts_with("--")
             || word.starts_with('`')
-            || !crate::text::files_named(bare).is_empty()
+            || bare.contains('.') && !crate::text::files_named(bare).is_empty()
     };
     text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '"')).filter(is_name).count()
 }

@@ -113,8 +113,10 @@ impl Splitter {
     fn end_paragraph(&mut self) {
         self.end_item();
         let raw = std::mem::take(&mut self.paragraph);
-        let text = plain(&raw);
-        if text.ends_with([':', '：']) && text.chars().count() < LEAD_IN {
+        if raw.is_empty() {
+            return;
+        }
+        if let Some(text) = lead_in(&raw) {
             // A long one states something by itself.
             if word_count(&text) >= STATES {
                 self.sentences_of(&raw, StatementForm::Sentence);
@@ -123,10 +125,8 @@ impl Splitter {
             return;
         }
         // A lead-in ends with the list below it.
-        if !text.is_empty() {
-            self.lead_ins.clear();
-            self.sentences_of(&raw, StatementForm::Sentence);
-        }
+        self.lead_ins.clear();
+        self.sentences_of(&raw, StatementForm::Sentence);
     }
 
     fn end_item(&mut self) {
@@ -185,6 +185,14 @@ impl Splitter {
     }
 }
 
+/// The plain text of a short line that ends with a colon.
+fn lead_in(raw: &str) -> Option<String> {
+    let is_mark = |c: char| c.is_whitespace() || matches!(c, '*' | '_' | ')') || is_picture(c);
+    let may_be = raw.ends_with(')') || raw.trim_end_matches(is_mark).ends_with([':', '：']);
+    let text = Some(raw).filter(|_| may_be).map(plain)?;
+    (text.ends_with([':', '：']) && text.chars().count() < LEAD_IN).then_some(text)
+}
+
 /// The level and text of `## Heading` and of `**A line in bold**`, which stands below the others.
 fn heading(line: &str) -> Option<(usize, String)> {
     const BOLD: usize = 9;
@@ -225,7 +233,13 @@ pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.trim();
     let mut in_code = false;
-    while let Some(c) = rest.chars().next() {
+    // Anything else stays as it is.
+    let is_sign = |b: u8| matches!(b, b'*' | b'_' | b'[' | b'`') || !b.is_ascii();
+    loop {
+        let (kept, behind) = rest.split_at(rest.bytes().position(is_sign).unwrap_or(rest.len()));
+        out.push_str(kept);
+        rest = behind;
+        let Some(c) = rest.chars().next() else { break };
         in_code ^= c == '`';
         if in_code {
             // `**/*.rs` is no emphasis.
@@ -244,6 +258,14 @@ pub fn plain(text: &str) -> String {
             }
             rest = &rest[c.len_utf8()..];
         }
+    }
+    let is_joined = |pair: &[u8]| pair[0] != b' ' || pair[1] != b' ';
+    if out.bytes().all(|b| b.is_ascii() && (b == b' ' || !b.is_ascii_whitespace() && b != 0x0b))
+        && !out.starts_with(' ')
+        && !out.ends_with(' ')
+        && out.as_bytes().windows(2).all(is_joined)
+    {
+        return out;
     }
     let mut joined = String::with_capacity(out.len());
     for word in out.split_whitespace() {
@@ -455,21 +477,32 @@ pub fn begins_with_file(text: &str) -> bool {
 /// A list of words.
 pub type Words = &'static str;
 
+/// The entries of a list. They are short, so a plain loop is faster than a search for each end.
+fn entries(list: Words) -> impl Iterator<Item = &'static str> {
+    let mut rest = Some(list);
+    std::iter::from_fn(move || {
+        let list = rest?;
+        let end = list.bytes().position(|b| b == b'|');
+        rest = end.map(|end| &list[end + 1..]);
+        Some(&list[..end.unwrap_or(list.len())])
+    })
+}
+
 /// Whether a word is in a list.
 pub fn is_one_of(list: Words, word: &str) -> bool {
-    list.split('|').any(|entry| entry == word)
+    entries(list).any(|entry| entry == word)
 }
 
 /// Whether a text begins with an entry of a list, as a whole word.
 pub fn begins_with(list: Words, text: &str) -> bool {
-    list.split('|').any(|entry| {
+    entries(list).any(|entry| {
         text.strip_prefix(entry).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric) || entry.ends_with(' '))
     })
 }
 
 /// Whether an entry of a list stands anywhere in a text.
 pub fn has_word_of(list: Words, text: &str) -> bool {
-    list.split('|').any(|entry| text.contains(entry))
+    entries(list).any(|entry| text.contains(entry))
 }
 
 /// The first word of a text, in small letters.
@@ -489,12 +522,11 @@ pub fn capitalized(text: &str) -> String {
     }
 }
 
-/// Whether a statement names the cause of something.
-pub fn names_cause(text: &str) -> bool {
+/// Whether a statement in lower case names the cause of something.
+pub fn names_cause(lower: &str) -> bool {
     const NAMES: &str =
         "root cause|the bug was|the issue was|the problem was|was caused by|the cause was|the reason was|turned out that";
-    let lower = text.to_lowercase();
-    has_word_of(NAMES, &lower) && !has_word_of("maybe|might|likely|could|probably|not sure|?", &lower)
+    has_word_of(NAMES, lower) && !has_word_of("maybe|might|likely|could|probably|not sure|?", lower)
 }
 
 /// Characters of a title.

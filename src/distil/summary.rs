@@ -7,7 +7,7 @@ use super::statements::{
     StatementForm, Words, begins_with, begins_with_file, capitalized, first_word, has_word_of, is_one_of, plain_headline,
     word_count,
 };
-use super::turns::{Speaker, Turn, commit, content_words, is_project_change, overlap};
+use super::turns::{Speaker, Turn, WordSet, commit, content_words, is_project_change, overlap};
 use super::turns::{conventional, of_request};
 use super::user_decisions::request_in;
 use crate::command_kind::checks_by_hooks;
@@ -15,7 +15,7 @@ use crate::languages::in_english;
 use crate::model::{CommandKind, Finding, MemoryFile, Source, ToolUseRow, UnitOutcome, UnitStory};
 use crate::text::{cut, is_stop_word};
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 const REQUEST: usize = 80;
 const NOTES: usize = 240;
@@ -276,8 +276,8 @@ const CHORE: f32 = 0.6;
 /// Returns the commit's subject that shares most words with the prompts and the other subjects; of equals the last.
 fn best_subject(turns: &[Turn]) -> Option<String> {
     let subjects: Vec<&str> = turns.iter().flat_map(|turn| &turn.tools).filter_map(|tool| commit(tool)?.1).collect();
-    let words: Vec<HashSet<String>> = subjects.iter().map(|subject| content_words(conventional(subject).1)).collect();
-    let asked: Vec<HashSet<String>> = turns.iter().filter_map(|turn| Some(content_words(&turn.asked?.text))).collect();
+    let words: Vec<WordSet> = subjects.iter().map(|subject| content_words(conventional(subject).1)).collect();
+    let asked: Vec<WordSet> = turns.iter().filter_map(|turn| Some(content_words(&turn.asked?.text))).collect();
     let shared = |at: usize| {
         let others = words.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, words)| words);
         let all = asked.iter().chain(others);
@@ -310,14 +310,14 @@ fn best_statement(turns: &[Turn], scored: &ScoredStatements) -> Option<String> {
         let one = &scored.statements[at];
         let mut words: Vec<f32> = one.words.iter().filter_map(|word| counts.get(word.as_str()).copied()).collect();
         words.sort_by(|a, b| b.total_cmp(a));
-        let kinds = scored.lexicon.count(one.english());
+        let kinds = scored.lexicon.count(&one.lower);
         let factors = [
             (is_work[one.turn], 2.0),
             (kinds.has(Class::Change), 1.3),
             (kinds.has(Class::Check), 0.7),
             (one.text.ends_with([':', '：']), 0.7),
             (one.text.contains(['→', '…']), 0.7),
-            (begins_with("test |try |run |open |note|when |if |currently|you ", &one.english().to_lowercase()), 0.7),
+            (begins_with("test |try |run |open |note|when |if |currently|you ", &one.lower), 0.7),
             (one.speaker == Speaker::User, requested),
         ];
         let factor: f32 = factors.iter().filter(|(holds, _)| *holds).map(|(_, factor)| factor).product();
@@ -329,7 +329,7 @@ fn best_statement(turns: &[Turn], scored: &ScoredStatements) -> Option<String> {
     let claims = |text: &str| has_word_of(CLAIMS, text) || has_word_of(SUCCESS, text);
     let names_it = |at: &usize| {
         let one = &scored.statements[*at];
-        if fails && claims(&one.english().to_lowercase()) {
+        if fails && claims(&one.lower) {
             return false;
         }
         let is_clause = matches!(one.form, StatementForm::Sentence | StatementForm::Item) && one.words.len() >= 3;
@@ -338,7 +338,7 @@ fn best_statement(turns: &[Turn], scored: &ScoredStatements) -> Option<String> {
                 is_clause
                     && !one.text.ends_with(['?', '？'])
                     && !begins_with_file(&one.text)
-                    && !begins_with(NO_WORK, one.english().to_lowercase().replace('’', "'").trim_start_matches("now "))
+                    && !begins_with(NO_WORK, one.lower.trim_start_matches("now "))
             }
             Speaker::User => is_clause && request_in(one.english()).is_some_and(|text| stands_alone(&text)),
             Speaker::Pasted | Speaker::Commit => false,

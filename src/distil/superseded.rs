@@ -4,10 +4,9 @@
 //! (`extraction::to_drafts`). Memories that contradict each other are shown as such (`rank::contradicted`).
 
 use super::statements::{Words, has_word_of, names_cause};
-use super::turns::{Speaker, TurnFacts, UnitStatement, names_in, overlap, quotes};
+use super::turns::{Speaker, TurnFacts, UnitStatement, WordSet, names_in, overlap, quotes};
 use crate::languages::in_english;
 use crate::text::{files_named, is_stop_word};
-use std::collections::HashSet;
 
 /// Number of later turns in which a statement may be superseded. A unit may have thousands, and each has to be compared.
 const TURNS: usize = 64;
@@ -46,7 +45,7 @@ const CLAIMS: Words = "fixed|fix|fixes|resolve|resolved|should now|should work|w
 
 /// Whether a statement claims what a refutation denies.
 pub fn claims(one: &UnitStatement) -> bool {
-    one.speaker == Speaker::Agent && has_word_of(CLAIMS, &one.english().to_lowercase())
+    one.speaker == Speaker::Agent && has_word_of(CLAIMS, &one.lower)
 }
 
 /// The next prompt says that the work did not help.
@@ -59,8 +58,8 @@ const OPEN: Words = "not yet|hasn't|haven't|isn't|aren't|doesn't|don't|cannot|ca
 
 /// The agent proposed to change what it found, and did so in the next turn. The cause stays: it is the reason of the change.
 fn by_proposal(one: &UnitStatement, contexts: &[TurnFacts]) -> Option<usize> {
-    let is_cause = || names_cause(one.english()) || one.under.to_lowercase().contains("cause");
-    let is_open = || has_word_of(OPEN, &one.english().to_lowercase()) && !is_cause();
+    let is_cause = || names_cause(&one.lower) || one.under.to_lowercase().contains("cause");
+    let is_open = || has_word_of(OPEN, &one.lower) && !is_cause();
     let own = &contexts[one.turn];
     (one.speaker == Speaker::Agent && own.is_carried_out && own.edits == 0 && is_open()).then_some(one.turn + 1)
 }
@@ -89,7 +88,7 @@ fn by_change(one: &UnitStatement, contexts: &[TurnFacts]) -> Option<usize> {
 const RETRACTS: Words = " are wrong| is wrong| was wrong| were wrong|isn't available|is not available|outdated or|never right|were outdated|was outdated|i was mistaken|my mistake|i misread|not the cause|wasn't the cause|nothing to do with|won't fix|won't help|does not fix|doesn't fix|correct myself|i was wrong|scrap the|actually not";
 /// Whether the agent takes back something in a statement.
 pub fn retracts(one: &UnitStatement) -> bool {
-    one.speaker == Speaker::Agent && has_word_of(RETRACTS, &one.english().to_lowercase().replace('’', "'"))
+    one.speaker == Speaker::Agent && has_word_of(RETRACTS, &one.lower)
 }
 
 /// The statements of a unit with which the agent takes something back.
@@ -147,7 +146,7 @@ fn by_words(at: usize, said: &[UnitStatement], contexts: &[TurnFacts]) -> Option
 }
 
 /// The turn of a later report of work that has most of the statement's words.
-fn restated(words: &HashSet<String>, later: &[UnitStatement], contexts: &[TurnFacts]) -> Option<usize> {
+fn restated(words: &WordSet, later: &[UnitStatement], contexts: &[TurnFacts]) -> Option<usize> {
     const LEAST: usize = 3;
     let words: Vec<&String> = words.iter().filter(|word| !is_stop_word(word)).collect();
     if words.len() < LEAST {

@@ -5,13 +5,17 @@ use super::statements::{
     self, Statement, StatementForm, Words, begins_with, first_word, has_word_of, is_one_of, own_sentences, plain,
 };
 use crate::commit_message::commit_message;
-use crate::languages::{self, in_english};
+use crate::languages::{Language, in_english};
 use crate::model::{Domain, Finding, Kind, PromptKind, PromptRow, Source, ToolUseRow, UnitStory};
 use crate::prompt_injection::orders;
 use crate::text::{is_cjk, is_in_project, width, words};
+use foldhash::fast::FixedState;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
+
+/// Words in lower case. Their hash is the fast one: a unit has thousands of them.
+pub type WordSet = HashSet<String, FixedState>;
 
 /// A prompt, the work on it, and the message that closed it.
 #[derive(Debug)]
@@ -173,10 +177,11 @@ pub fn is_project_change(tool: &ToolUseRow) -> bool {
 
 /// The commit that a tool use made: its id and subject.
 pub fn commit(tool: &ToolUseRow) -> Option<(Option<&str>, Option<&str>)> {
+    let commit = tool.metadata.get("commit").filter(|_| tool.succeeded != Some(false))?;
     // One in a scratch repository is no commit of this project.
-    let line = tool.content.as_deref().unwrap_or_default();
-    let is_own = !has_word_of("git init|mktemp|cd /tmp|-C /tmp", line);
-    let commit = tool.metadata.get("commit").filter(|_| tool.succeeded != Some(false) && is_own)?;
+    if has_word_of("git init|mktemp|cd /tmp|-C /tmp", tool.content.as_deref().unwrap_or_default()) {
+        return None;
+    }
     Some((commit["sha"].as_str(), commit["subject"].as_str().map(without_trailer)))
 }
 
@@ -273,8 +278,10 @@ pub struct UnitStatement {
     pub source: Source,
     /// The text with its cue words in English, if it is in another language.
     english: Option<String>,
+    /// That text, or the statement's own if it is in English: in lower case, with straight apostrophes.
+    pub lower: String,
     /// Its words of three letters or more in lower case.
-    pub words: HashSet<String>,
+    pub words: WordSet,
 }
 
 impl UnitStatement {
@@ -347,38 +354,57 @@ pub fn statements_of_passage(text: &str) -> Vec<UnitStatement> {
 }
 
 fn add(all: &mut Vec<UnitStatement>, statements: Vec<Statement>, speaker: Speaker, turn: usize, source: Source, message: &str) {
+    let language = Language::of(message);
     for Statement { text, under, form, .. } in statements {
         let count = width(&text);
         if count < SHORT && speaker != Speaker::User {
             continue;
         }
         let text = if count > LONG { crate::text::cut(&text, LONG) } else { text };
-        let words = content_words(&text);
-        let english = match languages::part_in_english(&text, message) {
+        let language = language.of_part(&text);
+        let words = words_in(&text, language);
+        let english = match language.in_english(&text) {
             Cow::Borrowed(_) => None,
             Cow::Owned(english) => Some(english),
         };
-        all.push(UnitStatement { text, under, form, speaker, turn, source, english, words });
+        let lower = lower_of(english.as_deref().unwrap_or(&text));
+        all.push(UnitStatement { text, under, form, speaker, turn, source, english, lower, words });
     }
 }
 
+/// A text in lower case with straight apostrophes, as lists of words have them.
+pub fn lower_of(text: &str) -> String {
+    let lower = text.to_lowercase();
+    if lower.contains('’') { lower.replace('’', "'") } else { lower }
+}
+
 /// The words of a text by which it is compared with others: of three letters or more, in lower case.
-pub fn content_words(text: &str) -> HashSet<String> {
-    let is_stop_word = languages::stop_words_of(text);
-    let mut words = words_of_code(&plain(text));
-    words.retain(|word| !is_stop_word(word));
+pub fn content_words(text: &str) -> WordSet {
+    words_in(&plain(text), Language::of(text))
+}
+
+/// The words of a plain text in a known language.
+fn words_in(text: &str, language: Language) -> WordSet {
+    let mut words = words_of_code(text);
+    words.retain(|word| !language.is_stop_word(word));
     words
 }
 
 /// The same of a line of code or a path, which is in no language.
-pub fn words_of_code(line: &str) -> HashSet<String> {
-    let words = words(line).flat_map(|word| match word.chars().any(is_cjk) {
-        // Two characters of a script without spaces are a word.
-        true => word.chars().zip(word.chars().skip(1)).map(|(a, b)| String::from_iter([a, b])).collect(),
-        false if word.chars().count() >= 3 => vec![word.to_lowercase()],
-        false => Vec::new(),
-    });
-    words.collect()
+pub fn words_of_code(line: &str) -> WordSet {
+    const SHORT: usize = 3;
+    let mut all = WordSet::default();
+    for word in words(line) {
+        if word.is_ascii() {
+            all.extend((word.len() >= SHORT).then(|| word.to_ascii_lowercase()));
+        } else if word.chars().any(is_cjk) {
+            // Two characters of a script without spaces are a word.
+            all.extend(word.chars().zip(word.chars().skip(1)).map(|(a, b)| String::from_iter([a, b])));
+        } else {
+            all.extend((word.chars().count() >= SHORT).then(|| word.to_lowercase()));
+        }
+    }
+    all
 }
 
 /// Bytes of a closing message that may say that the work was undone.
@@ -390,8 +416,8 @@ pub struct TurnFacts {
     /// Number of edits of project files.
     pub edits: usize,
     /// Words of the prompt, of its own words only, and the prompt in lower case.
-    pub asked: HashSet<String>,
-    pub own: HashSet<String>,
+    pub asked: WordSet,
+    pub own: WordSet,
     pub prompt: String,
     /// The prompt says that the work before it is wrong.
     pub refuses: bool,
@@ -400,18 +426,18 @@ pub struct TurnFacts {
     /// The closing message begins by saying that the work before it was undone.
     pub undoes: bool,
     /// Names of the edited files in lower case, without their folders.
-    pub files: HashSet<String>,
+    pub files: WordSet,
     /// Words of the edited paths and texts.
-    pub edited: HashSet<String>,
+    pub edited: WordSet,
     /// Names from code that the edits removed and did not add again, and those that they added.
-    pub removed: HashSet<String>,
-    pub added: HashSet<String>,
+    pub removed: WordSet,
+    pub added: WordSet,
     /// Text from outside the project that was read in this turn or before, in lower case: pages, answers of servers.
     pub outside: String,
     /// Hosts of the addresses in it that no prompt names.
-    pub outside_hosts: HashSet<String>,
+    pub outside_hosts: WordSet,
     /// Files that a command deleted.
-    pub deleted: HashSet<String>,
+    pub deleted: WordSet,
     /// Options that the closing message lets the user choose from.
     pub offered: Vec<String>,
     /// The next prompt chooses one of them, or turns all of them down.
@@ -445,7 +471,7 @@ impl TurnFacts {
 /// The context of each turn.
 pub fn turn_facts(turns: &[Turn]) -> Vec<TurnFacts> {
     let mut contexts: Vec<TurnFacts> = turns.iter().map(context).collect();
-    let mut hosts_so_far = HashSet::new();
+    let mut hosts_so_far = WordSet::default();
     for at in 0..contexts.len() {
         let new = hosts(&contexts[at].outside).filter(|host| !contexts.iter().any(|other| has_host(&other.prompt, host)));
         hosts_so_far.extend(new.map(String::from));
@@ -496,7 +522,7 @@ fn has_host(text: &str, host: &str) -> bool {
 
 fn context(turn: &Turn) -> TurnFacts {
     let edits: Vec<_> = turn.tools.iter().filter(|tool| is_project_change(tool)).collect();
-    let (mut removed, mut added, mut edited) = (HashSet::new(), HashSet::new(), HashSet::new());
+    let (mut removed, mut added, mut edited) = (WordSet::default(), WordSet::default(), WordSet::default());
     for tool in &edits {
         edited.extend(words_of_code(tool.path.as_deref().unwrap_or_default()));
         for line in tool.input.as_deref().unwrap_or_default().lines() {
@@ -529,7 +555,7 @@ fn context(turn: &Turn) -> TurnFacts {
         removed: removed.difference(&added).cloned().collect(),
         added,
         outside: outside.flat_map(|tool| [tool.outcome.as_deref(), Some("\n")]).flatten().collect::<String>().to_lowercase(),
-        outside_hosts: HashSet::new(),
+        outside_hosts: WordSet::default(),
         deleted: commands.flat_map(deleted_by).map(|path| name(&path)).collect(),
         offered: turn.closing.map(|closing| offered(&closing.text)).unwrap_or_default(),
         settles_offer: false,
@@ -567,7 +593,7 @@ fn versions(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// Names from code in a statement, in lower case: `camelCase` and `snake_case`, and versions.
-pub fn names_in(text: &str) -> HashSet<String> {
+pub fn names_in(text: &str) -> WordSet {
     let humps = |word: &str| word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
     let is_name = |word: &&str| word.len() >= NAME && (word.contains('_') || humps(word));
     let names = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(is_name).map(str::to_lowercase);
@@ -582,13 +608,13 @@ pub fn quotes(prompt: &str, statement: &str) -> bool {
 }
 
 /// The share of the smaller set that both have.
-pub fn overlap(a: &HashSet<String>, b: &HashSet<String>) -> f32 {
+pub fn overlap(a: &WordSet, b: &WordSet) -> f32 {
     let both = a.iter().filter(|word| b.contains(*word)).count();
     both as f32 / a.len().min(b.len()).max(1) as f32
 }
 
 /// The share of all words that both sets have.
-pub fn likeness(a: &HashSet<String>, b: &HashSet<String>) -> f32 {
+pub fn likeness(a: &WordSet, b: &WordSet) -> f32 {
     let both = a.iter().filter(|word| b.contains(*word)).count();
     both as f32 / (a.len() + b.len() - both).max(1) as f32
 }

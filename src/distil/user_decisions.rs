@@ -1,7 +1,7 @@
 //! Phrases of the user that state a decision: "use X, not Y", "never", "always", "remember that".
 
 use super::statements::{Words, begins_with, capitalized, has_word_of, is_one_of, own_sentences, word_count};
-use crate::languages::{gloss_of_part, in_english};
+use crate::languages::{Language, in_english};
 
 /// A decision of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,12 +121,13 @@ const POINTING: Words =
 
 /// Decisions and wishes of a user in a prompt.
 pub fn by_user(prompt: &str) -> Vec<Decided> {
-    own_sentences(prompt).iter().filter_map(|sentence| decided(sentence, prompt)).collect()
+    let language = Language::of(prompt);
+    own_sentences(prompt).iter().filter_map(|sentence| decided(sentence, language)).collect()
 }
 
-/// Returns the decision or wish in a sentence of a prompt, in its words.
-pub fn decided(sentence: &str, prompt: &str) -> Option<Decided> {
-    let gloss = gloss_of_part(sentence, prompt);
+/// Returns the decision or wish in a sentence of a prompt in a language, in its words.
+pub fn decided(sentence: &str, language: Language) -> Option<Decided> {
+    let gloss = language.of_part(sentence).gloss(sentence);
     let decided = decided_in_english(gloss.text(), gloss.is_other_language())?;
     if !gloss.is_other_language() {
         return Some(decided);
@@ -507,7 +508,7 @@ mod tests {
     use crate::languages::gloss;
 
     fn decided(sentence: &str) -> Option<Decided> {
-        super::decided(sentence, sentence)
+        super::decided(sentence, Language::of(sentence))
     }
 
     #[test]

@@ -112,11 +112,9 @@ pub(super) fn of(text: &str) -> Option<usize> {
     among(text, &is_on)
 }
 
-/// Returns the language of a part of a text; if its own words do not tell, the language of the whole text.
-pub(super) fn of_part(part: &str, whole: &str) -> Option<usize> {
-    let is_english =
-        || part.split(|c: char| !c.is_alphanumeric() && c != '\'').any(|word| languages_of(&word.to_lowercase()) == ENGLISH);
-    of(part).or_else(|| if is_english() { None } else { of(whole) })
+/// Whether a word of a text marks it as English, and no other language.
+pub(super) fn has_english_mark(text: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric() && c != '\'').any(|word| languages_of(&word.to_lowercase()) == ENGLISH)
 }
 
 /// Returns the language of a text, among those that `is_known` accepts.
@@ -126,20 +124,28 @@ pub(super) fn among(text: &str, is_known: &dyn Fn(usize) -> bool) -> Option<usiz
     }
     let mut counts = [0; LANGUAGES.len() + 1];
     let mut words = 0;
-    let mut lower = String::new();
+    let mut lower = String::with_capacity(LONGEST);
     for word in text.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).take(WORDS) {
         words += 1;
         if word.len() > LONGEST {
             continue;
         }
         lower.clear();
-        lower.extend(word.chars().flat_map(char::to_lowercase));
+        if word.is_ascii() {
+            lower.push_str(word);
+            lower.make_ascii_lowercase();
+        } else {
+            lower.extend(word.chars().flat_map(char::to_lowercase));
+        }
         let languages = languages_of(&lower);
+        if languages == 0 {
+            // An umlaut counts as much as a German word.
+            counts[GERMAN] += usize::from(!word.is_ascii() && lower.contains(['ä', 'ö', 'ü', 'ß']));
+            continue;
+        }
         for (language, count) in counts.iter_mut().enumerate() {
             *count += usize::from(languages >> language & 1);
         }
-        // An umlaut counts as much as a German word.
-        counts[GERMAN] += usize::from(languages == 0 && lower.contains(['ä', 'ö', 'ü', 'ß']));
         if counts[LANGUAGES.len()] == ENOUGH && counts[..LANGUAGES.len()].iter().all(|count| *count == 0) {
             return None;
         }

@@ -20,38 +20,50 @@ struct Piece {
     original: Range<usize>,
 }
 
-/// Returns the gloss of a text in its own language. English text is its own gloss.
-pub fn gloss(text: &str) -> Gloss<'_> {
-    gloss_in(text, detect::of(text))
-}
+/// The language of a text: one of those that are on, or English.
+#[derive(Clone, Copy, Debug)]
+pub struct Language(Option<usize>);
 
-/// Returns the gloss of a part of a text, such as a sentence: a few words may not reveal their language.
-pub fn gloss_of_part<'a>(part: &'a str, whole: &str) -> Gloss<'a> {
-    gloss_in(part, detect::of_part(part, whole))
-}
-
-fn gloss_in(text: &str, language: Option<usize>) -> Gloss<'_> {
-    match language.map(Cues::of) {
-        None => Gloss { original: text, text: Cow::Borrowed(text), pieces: Vec::new() },
-        Some(cues) if text.chars().any(is_cjk) => without_spaces(text, cues),
-        Some(cues) => with_spaces(text, cues),
+impl Language {
+    /// Detects the language of a text; English if there is too little evidence.
+    pub fn of(text: &str) -> Language {
+        Language(detect::of(text))
     }
+
+    /// Detects the language of a part of a text, such as a sentence. A few words may not reveal it; then it is that of the whole
+    /// text.
+    pub fn of_part(self, part: &str) -> Language {
+        Language(detect::of(part).or_else(|| self.0.filter(|_| !detect::has_english_mark(part))))
+    }
+
+    /// Whether a word is a stop word of the language; always false for English.
+    pub fn is_stop_word(self, word: &str) -> bool {
+        self.0.is_some_and(|language| Cues::of(language).stop.contains(word))
+    }
+
+    /// Returns the gloss of a text in this language. English text is its own gloss.
+    pub fn gloss(self, text: &str) -> Gloss<'_> {
+        match self.0.map(Cues::of) {
+            None => Gloss { original: text, text: Cow::Borrowed(text), pieces: Vec::new() },
+            Some(cues) if text.chars().any(is_cjk) => without_spaces(text, cues),
+            Some(cues) => with_spaces(text, cues),
+        }
+    }
+
+    /// Returns the text of a gloss.
+    pub fn in_english(self, text: &str) -> Cow<'_, str> {
+        self.gloss(text).text
+    }
+}
+
+/// Returns the gloss of a text in its own language.
+pub fn gloss(text: &str) -> Gloss<'_> {
+    Language::of(text).gloss(text)
 }
 
 /// Returns the text of a gloss.
 pub fn in_english(text: &str) -> Cow<'_, str> {
     gloss(text).text
-}
-
-/// Returns the text of a part's gloss.
-pub fn part_in_english<'a>(part: &'a str, whole: &str) -> Cow<'a, str> {
-    gloss_of_part(part, whole).text
-}
-
-/// Returns a function that is true for stop words of the text's language; always false for English text.
-pub fn stop_words_of(text: &str) -> impl Fn(&str) -> bool + use<> {
-    let cues = detect::of(text).map(Cues::of);
-    move |word: &str| cues.is_some_and(|cues| cues.stop.contains(word))
 }
 
 impl<'a> Gloss<'a> {

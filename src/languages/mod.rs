@@ -8,7 +8,7 @@ mod detect;
 mod gloss;
 
 pub use detect::{LANGUAGES, MEASURED, switch_on};
-pub use gloss::{Gloss, gloss, gloss_of_part, in_english, part_in_english, stop_words_of};
+pub use gloss::{Gloss, Language, gloss, in_english};
 
 /// Prefix of a stem in the index; no word begins with it.
 const STEM: &str = "qstem";
@@ -31,7 +31,7 @@ pub fn has_stems(text: &str) -> bool {
 
 /// Returns a word in lower case, as written without umlauts: `zuerich`; `None` if it has none.
 pub fn spelling(word: &str) -> Option<String> {
-    if !word.contains(['ä', 'ö', 'ü', 'ß', 'Ä', 'Ö', 'Ü', 'ẞ']) {
+    if word.is_ascii() || !word.contains(['ä', 'ö', 'ü', 'ß', 'Ä', 'Ö', 'Ü', 'ẞ']) {
         return None;
     }
     let mut out = String::with_capacity(word.len() + 2);

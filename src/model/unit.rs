@@ -1,7 +1,7 @@
 //! Work units as the store returns them.
 
 use super::{
-    CLOSING, CONTENT, FAILURE, Limit, Millis, NAME, PROMPT, Platform, PromptRow, PromptSource, SUBJECT, Texts, Tokens,
+    CLOSING, CONTENT, FAILURE, Limit, MemoryRow, Millis, NAME, PROMPT, Platform, PromptRow, PromptSource, SUBJECT, Texts, Tokens,
     ToolUseRow, UnitCommit,
 };
 use serde_json::{Map, Value};
@@ -155,6 +155,8 @@ pub struct UnitStory {
     pub open_tasks: Vec<String>,
     /// The prompt that the user sent next, in the session or in the branch's next one.
     pub followed_by: Option<PromptRow>,
+    /// Open ends of earlier units, which this unit may have ended. Only distillation by rules reads them.
+    pub open_before: Vec<MemoryRow>,
     /// The last tool use that rules have processed.
     pub seen: Option<i64>,
     /// Marker of the unit's extent, used to detect later growth.

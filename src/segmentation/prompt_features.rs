@@ -1,6 +1,6 @@
 //! Features of a prompt's text, and counts of hashed terms.
 
-use crate::languages::{self, in_english};
+use crate::languages::{Language, in_english};
 use crate::text::{is_cjk, split_identifier, words};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -176,8 +176,8 @@ impl TermCounts {
     /// Adds a text. Each term adds `weight`, once or, if `repeated`, per occurrence.
     pub fn add(&mut self, text: &str, weight: u8, repeated: bool, most: usize) {
         let mut counts: BTreeMap<u32, u8> = BTreeMap::new();
-        let is_stop_word = languages::stop_words_of(text);
-        for term in stems(text, &is_stop_word).chain(names(text)) {
+        let language = Language::of(text);
+        for term in stems(text, language).chain(names(text)) {
             let count = counts.entry(term).or_default();
             *count = if repeated { count.saturating_add(weight) } else { weight };
         }
@@ -231,13 +231,13 @@ pub(super) fn hash(word: &str) -> u32 {
 }
 
 /// The lower-case words of a text, identifiers split, without stop words and suffixes.
-fn stems<'a>(text: &'a str, is_stop_word: &'a dyn Fn(&str) -> bool) -> impl Iterator<Item = u32> + 'a {
-    words(text).flat_map(parts).filter_map(|part| {
+fn stems<'a>(text: &'a str, language: Language) -> impl Iterator<Item = u32> + 'a {
+    words(text).flat_map(parts).filter_map(move |part| {
         let word = part.to_lowercase();
         let means = word.len() >= 3
             && !word.bytes().all(|b| b.is_ascii_digit())
             && !STOP_WORDS.contains(&format!(" {word} "))
-            && !is_stop_word(&word);
+            && !language.is_stop_word(&word);
         means.then(|| hash(stem(&word)) & !1)
     })
 }

@@ -2,7 +2,7 @@
 
 use super::Store;
 use crate::index_text::query_terms;
-use crate::languages;
+use crate::languages::{self, Language};
 use crate::text::is_cjk;
 use anyhow::Result;
 use strsim::osa_distance;
@@ -34,7 +34,7 @@ impl Query {
     pub fn parse(text: &str) -> Query {
         let mut query = Query::default();
         let mut stopped = Vec::new();
-        let is_stop_word_there = languages::stop_words_of(text);
+        let language = Language::of(text);
         let tokens = tokens(text).into_iter().flat_map(|(negated, is_phrase, token)| {
             let whole = negated || is_phrase || token.ends_with('*');
             let parts = if whole { vec![token.to_string()] } else { parts(token) };
@@ -51,7 +51,7 @@ impl Query {
             }
             // Terms consist of letters and digits, so quoting them is always valid.
             let mut expression = format!("\"{}\"{}", terms.join(" "), if prefix { " *" } else { "" });
-            let is_stop_word = |term: &str| STOP_WORDS.contains(&term) || is_stop_word_there(term);
+            let is_stop_word = |term: &str| STOP_WORDS.contains(&term) || language.is_stop_word(term);
             // Other spellings and the stem of a word; the index contains them in addition to the word.
             let others: Vec<String> = if prefix || terms.len() > 1 {
                 Vec::new()
@@ -131,14 +131,15 @@ fn parts(token: &str) -> Vec<String> {
     if length <= PHRASE {
         return vec![token.to_string()];
     }
-    let is_stop_word = languages::stop_words_of(token);
+    let language = Language::of(token);
     let chars: Vec<char> = token.chars().collect();
     let mut words: Vec<String> = Vec::new();
     let mut word = String::new();
     let mut at = 0;
     while at < chars.len() {
-        let stops =
-            (1..=2).rev().find(|n| chars.get(at..at + n).is_some_and(|part| is_stop_word(&part.iter().collect::<String>())));
+        let stops = (1..=2)
+            .rev()
+            .find(|n| chars.get(at..at + n).is_some_and(|part| language.is_stop_word(&part.iter().collect::<String>())));
         let ends_run = word.chars().next_back().is_some_and(|last| is_cjk(last) != is_cjk(chars[at]));
         if stops.is_some() || ends_run {
             words.push(std::mem::take(&mut word));

@@ -87,6 +87,7 @@ pub(in crate::store) fn story_of(conn: &Connection, unit: i64) -> Result<Option<
             domain: domain.map(|name| Ok::<_, rusqlite::Error>((name, row.get(11)?))).transpose()?,
             mark: None,
             followed_by: None,
+            open_before: Vec::new(),
             prompts: Vec::new(),
             costs: Vec::new(),
             tools: Vec::new(),

@@ -10,6 +10,7 @@ use crate::index_text::index_text;
 use crate::model::{TextKind, ToolUseRow, UnitStory};
 use crate::rank::QueryTerm;
 use anyhow::Result;
+use foldhash::fast::FixedState;
 use rusqlite::{OptionalExtension, params};
 use std::collections::{BTreeSet, HashMap};
 
@@ -79,24 +80,27 @@ const LONE: &str =
 
 /// The text of a unit: messages, descriptions of commands, commits and edited files.
 fn said_and_done(story: &UnitStory) -> String {
-    let commit = |tool: &ToolUseRow| tool.metadata["commit"]["subject"].as_str().map(String::from);
-    let said = story.prompts.iter().map(|prompt| prompt.text.clone());
+    let said = story.prompts.iter().map(|prompt| prompt.text.as_str());
     let done = story.tools.iter().flat_map(|tool| {
-        [tool.metadata["description"].as_str().map(String::from), commit(tool), tool.path.clone().filter(|_| is_edit(tool))]
+        let (description, commit) = (&tool.metadata["description"], &tool.metadata["commit"]["subject"]);
+        [description.as_str(), commit.as_str(), tool.path.as_deref().filter(|_| is_edit(tool))]
     });
     counted(said.chain(done.flatten()))
 }
 
 /// The words of texts, each repeated up to [`TIMES`].
-fn counted(texts: impl Iterator<Item = String>) -> String {
-    let mut times: HashMap<String, usize> = HashMap::new();
+fn counted<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let mut times: HashMap<String, usize, FixedState> = HashMap::default();
     let mut out = String::new();
     for text in texts {
-        for word in index_text(&text).split(' ').map(str::to_lowercase) {
-            let count = times.entry(word.clone()).or_default();
+        for word in index_text(text).to_lowercase().split(' ') {
+            let count = match times.get_mut(word) {
+                Some(count) => count,
+                None => times.entry(word.to_string()).or_default(),
+            };
             *count += 1;
             if *count <= TIMES && out.len() + word.len() < WORDS {
-                out.push_str(&word);
+                out.push_str(word);
                 out.push(' ');
             }
         }
@@ -147,7 +151,7 @@ impl Tx<'_> {
         let word = |row: &rusqlite::Row| Ok(file_word(if row.get(1)? { 'p' } else { 'r' }, &row.get::<_, String>(0)?));
         let files: Vec<String> = files.query_map([head], word)?.collect::<Result<_, _>>()?;
         let sql = "INSERT INTO unit_index(rowid, words, files, scope) VALUES (?1, ?2, ?3, ?4)";
-        let values = params![-head, counted(texts.into_iter()), files.join(" "), scope(project)];
+        let values = params![-head, counted(texts.iter().map(String::as_str)), files.join(" "), scope(project)];
         self.tx.prepare_cached(sql)?.execute(values)?;
         Ok(())
     }

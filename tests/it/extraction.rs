@@ -69,6 +69,7 @@ fn story() -> UnitStory {
         reach: Reach::Whole,
         open_tasks: Vec::new(),
         followed_by: None,
+        open_before: Vec::new(),
         seen: None,
         mark: None,
         domain: None,
