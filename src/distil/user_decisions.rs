@@ -300,6 +300,33 @@ fn names_helper(bare: &str) -> bool {
     rest.split(|c: char| !c.is_alphanumeric() && c != '-').take(NAME_OF_HELPER).any(|word| is_one_of(HELPERS, word))
 }
 
+/// Kinds of work that a user may keep for themselves.
+const KEPT_WORK: [&str; 7] = ["commit", "push", "merge", "deploy", "release", "rebase", "publish"];
+
+/// Returns the work that a standing wish keeps for the user: "let me commit", "do not push anything". "Never commit secrets" and
+/// "don't push to main" keep none.
+pub fn kept_work(wish: &str) -> Option<&'static str> {
+    const BEGINS: [&str; 8] = ["let me ", "don't ", "do not ", "don't ever ", "never ", "i'll ", "i will ", "i want to "];
+    const ALL: Words = "|it|them|anything|changes|the changes|my changes|your changes|by yourself|yourself|on your own|automatically";
+    let lower = in_english(wish).to_lowercase().replace('’', "'");
+    let behind = |words: &str| lower.split_once(words).map(|(_, rest)| rest.split(['.', ',', ';', '!', '(']).next().unwrap_or(rest));
+    let keeps =
+        |work: &str| BEGINS.iter().filter_map(|begin| behind(&format!("{begin}{work}"))).any(|rest| is_one_of(ALL, rest.trim()));
+    KEPT_WORK.into_iter().find(|work| keeps(work))
+}
+
+/// Whether a prompt orders a kind of work: "commit this", "now please commit and push".
+pub fn orders_work(prompt: &str, work: &str) -> bool {
+    own_sentences(prompt).iter().any(|sentence| {
+        let lower = in_english(sentence).to_lowercase();
+        let bare = without_fillers(&lower);
+        let order = POLITE.iter().find_map(|begin| bare.strip_prefix(begin)).unwrap_or(bare);
+        let words: Vec<&str> = order.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).collect();
+        let begins = |at: usize| words.get(at) == Some(&work) && !matches!(words.get(at + 1), Some(&("message" | "messages")));
+        begins(0) || (0..words.len()).any(|at| matches!(words[at], "and" | "then") && begins(at + 1))
+    })
+}
+
 /// Maximum words of a helper's name with its kind.
 const NAME_OF_HELPER: usize = 4;
 
@@ -673,5 +700,24 @@ mod tests {
             parts("Use Postgres rather than MySQL because of JSONB", "MySQL", "JSONB")
         );
         assert_eq!(said("we should show the name instead"), parts("We should show the name instead", "", ""));
+    }
+
+    #[test]
+    fn work_that_a_user_keeps_is_told_from_rules_about_it() {
+        for (wish, work) in [
+            ("Next time you made changes to the code, let me commit", Some("commit")),
+            ("Do not push anything", Some("push")),
+            ("Never commit secrets", None),
+            ("Don't push to main", None),
+            ("Always run the tests before you commit", None),
+        ] {
+            assert_eq!(kept_work(wish), work, "{wish}");
+        }
+        for order in ["commit this", "OK, please commit and push", "fix the typo and commit", "could you commit it?"] {
+            assert!(orders_work(order, "commit"), "{order}");
+        }
+        for other in ["did you commit?", "what was the last commit", "commit message is wrong", "do not commit"] {
+            assert!(!orders_work(other, "commit"), "{other}");
+        }
     }
 }

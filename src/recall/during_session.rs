@@ -2,6 +2,7 @@
 
 use super::ranked::whole_paths;
 use super::stale::{concepts, stale};
+use super::practice::remove_overtaken;
 use super::start::{holds_everywhere, lasts};
 use crate::distil::user_decisions;
 use crate::model::{Annotations, Finding, InjectionPoint, MemoryKind, MemoryRow, Provenance};
@@ -105,6 +106,7 @@ pub fn at_subagent(
     let mut memories = store.pinned_memories(scope.project, PINNED)?;
     let mut wishes = store.newest_settled(scope.project, false, NEWEST)?;
     wishes.retain(|memory| !memory.pinned && holds_everywhere(memory));
+    remove_overtaken(store, scope.project, &mut wishes)?;
     memories.extend(wishes.into_iter().take(WISHES));
     let sessions = store.sessions_in_time(scope.project, None)?;
     let named: Vec<&str> = files.iter().map(String::as_str).collect();

@@ -1,6 +1,7 @@
 //! Recall at a prompt that begins a session or a unit: the work that the prompt is about, or nothing (ADR/0064).
 
 use super::during_session::{is_trusted, says_something};
+use super::practice::remove_overtaken;
 use super::ranked::{LEAST, RecallQuery, mark_stale, nearest};
 use super::stale::is_gone;
 use crate::distil::score::{PassageScorer, ScoreWeights};
@@ -364,6 +365,7 @@ fn wishes(store: &Store, project: i64, found: &PromptContext, received: &HashSet
             && !is_shown(memory)
             && is_about(memory)
     });
+    remove_overtaken(store, project, &mut wishes)?;
     wishes.truncate(WISHES);
     Ok(wishes)
 }

@@ -1,5 +1,6 @@
 //! Selects the context of a session start, and a session's state after compaction or `/clear`.
 
+use super::practice::remove_overtaken;
 use super::ranked::{NearUnit, RecallQuery, is_topic, near_units};
 use super::stale::{concepts, is_gone, not_committed, stale};
 use crate::distil::{commands, open_ends, user_decisions};
@@ -142,6 +143,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         !memory.pinned && is_new(memory) && holds()
     };
     decisions.retain(holds_here);
+    parts.read(remove_overtaken(store, project, &mut decisions))?;
     // Those about files in play come first, each kind newest first.
     decisions.sort_by_key(|memory| !is_in_play(memory));
     // What a person wrote is always given.

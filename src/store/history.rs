@@ -209,6 +209,18 @@ impl Store {
         Ok(prompts)
     }
 
+    /// Reads the times and texts of a project's newest prompts that are short enough to be an order, from a time on.
+    pub fn short_prompts_since(&self, project: i64, since: Millis) -> Result<Vec<(Millis, String)>> {
+        const SESSIONS: i64 = 60;
+        const LONG: usize = 160;
+        let sql = "SELECT received_at, text FROM prompts
+                   WHERE session_id IN (SELECT id FROM sessions WHERE project_id = ?1 AND active_at > ?2 ORDER BY active_at DESC LIMIT ?3)
+                     AND received_at > ?2 AND kind = 'prompt' AND source = 'user' AND agent_id IS NULL AND length(text) < ?4";
+        let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
+        let values = params![project, since, SESSIONS, LONG as i64];
+        Ok(self.conn.prepare_cached(sql)?.query_map(values, row)?.collect::<Result<_, _>>()?)
+    }
+
     /// Resolves one of nmem's ids: `s7` a session, `u3` a work unit, `p12` a prompt, `t345` a tool use, `m6` a memory.
     pub fn find(&self, id: &str) -> Result<Option<StoredItem>> {
         let Some((kind, number)) = id.split_at_checked(1).and_then(|(k, n)| Some((k, n.parse::<i64>().ok()?))) else {

@@ -271,6 +271,25 @@ fn a_standing_wish_is_given_on_a_trunk_and_an_order_for_the_task_is_not() {
 }
 
 #[test]
+fn a_wish_to_commit_by_oneself_ends_when_the_user_orders_commits() {
+    let world = World::new();
+    session(&world, "wishes-to-commit")
+        .ask("Next time you change the code, let me commit.")
+        .edit("src/table.rs")
+        .close("Understood, I won't commit.")
+        .end();
+    let is_given = || world.nmem(&["context"]).text().contains("let me commit");
+    assert!(is_given());
+    let orders = |name: &'static str, order: &str| {
+        session(&world, name).ask("Sort the table by name").edit("src/table.rs").close("Sorted.").ask(order).close("Done.").end();
+    };
+    orders("one-exception", "Commit this.");
+    assert!(is_given(), "one may be an exception");
+    orders("the-practice", "ok now please commit and push");
+    assert!(!is_given());
+}
+
+#[test]
 fn a_next_step_is_given_until_later_work_takes_it_up() {
     let world = World::new();
     session(&world, "leaves-a-step")
