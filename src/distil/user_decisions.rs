@@ -303,13 +303,15 @@ fn names_helper(bare: &str) -> bool {
 /// Kinds of work that a user may keep for themselves.
 const KEPT_WORK: [&str; 7] = ["commit", "push", "merge", "deploy", "release", "rebase", "publish"];
 
-/// Returns the work that a standing wish keeps for the user: "let me commit", "do not push anything". "Never commit secrets" and
+/// Returns the work that a wish keeps for the user: "let me commit", "do not push anything". "Never commit secrets" and
 /// "don't push to main" keep none.
 pub fn kept_work(wish: &str) -> Option<&'static str> {
     const BEGINS: [&str; 8] = ["let me ", "don't ", "do not ", "don't ever ", "never ", "i'll ", "i will ", "i want to "];
-    const ALL: Words = "|it|them|anything|changes|the changes|my changes|your changes|by yourself|yourself|on your own|automatically";
+    const ALL: Words =
+        "|it|them|anything|changes|the changes|my changes|your changes|by yourself|yourself|on your own|automatically";
     let lower = in_english(wish).to_lowercase().replace('’', "'");
-    let behind = |words: &str| lower.split_once(words).map(|(_, rest)| rest.split(['.', ',', ';', '!', '(']).next().unwrap_or(rest));
+    let behind =
+        |words: &str| lower.split_once(words).map(|(_, rest)| rest.split(['.', ',', ';', '!', '(']).next().unwrap_or(rest));
     let keeps =
         |work: &str| BEGINS.iter().filter_map(|begin| behind(&format!("{begin}{work}"))).any(|rest| is_one_of(ALL, rest.trim()));
     KEPT_WORK.into_iter().find(|work| keeps(work))
@@ -703,7 +705,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_a_user_keeps_is_told_from_rules_about_it() {
+    fn rules_about_a_kind_of_work_do_not_keep_it() {
         for (wish, work) in [
             ("Next time you made changes to the code, let me commit", Some("commit")),
             ("Do not push anything", Some("push")),

@@ -1,8 +1,7 @@
 //! Recall during a session, before an edit and for a subagent. Usually nothing is recalled (ADR/0030).
 
 use super::ranked::whole_paths;
-use super::stale::{concepts, stale};
-use super::practice::remove_overtaken;
+use super::stale::{concepts, remove_overtaken, stale};
 use super::start::{holds_everywhere, lasts};
 use crate::distil::user_decisions;
 use crate::model::{Annotations, Finding, InjectionPoint, MemoryKind, MemoryRow, Provenance};

@@ -1,9 +1,8 @@
 //! Recall at a prompt that begins a session or a unit: the work that the prompt is about, or nothing (ADR/0064).
 
 use super::during_session::{is_trusted, says_something};
-use super::practice::remove_overtaken;
 use super::ranked::{LEAST, RecallQuery, mark_stale, nearest};
-use super::stale::is_gone;
+use super::stale::{is_gone, remove_overtaken};
 use crate::distil::score::{PassageScorer, ScoreWeights};
 use crate::index_text::query_terms;
 use crate::model::{

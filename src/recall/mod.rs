@@ -1,13 +1,12 @@
 //! Use case: selects memories for a moment. Files: `start` (session start), `first_prompt`, `during_session` (files,
 //! subagents), `passage_search` (passages for a question, and their grade), `ranked` (units for a request or task), `errors` (past
-//! errors and forms of commands), `practice` (wishes that it overtook), `related_knowledge`, `stale` (files changed since), `used` (whether an
+//! errors and forms of commands), `related_knowledge`, `stale` (files changed since, wishes that practice overtook), `used` (whether an
 //! agent used what it received).
 
 mod during_session;
 mod errors;
 mod first_prompt;
 pub mod passage_search;
-mod practice;
 mod ranked;
 pub mod related_knowledge;
 mod stale;

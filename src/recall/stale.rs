@@ -1,9 +1,10 @@
-//! Files that were changed or committed by others since, and concepts of findings in a domain.
+//! Files that others changed or committed since, wishes that practice overtook, and concepts of findings in a domain.
 
 use crate::config::environment;
+use crate::distil::user_decisions::{kept_work, orders_work};
 use crate::domains;
 use crate::files;
-use crate::model::{FileChange, Finding, MemoryRow, Stale};
+use crate::model::{FileChange, Finding, MemoryRow, Provenance, Stale};
 use crate::store::Store;
 use anyhow::Result;
 use std::collections::{HashMap, HashSet};
@@ -129,4 +130,21 @@ pub(super) fn concepts<const N: usize>(store: &Store, project: i64, findings: [F
     let domain = store.domain_of_project(project)?.unwrap_or_default();
     let domain = domains::of(Some(&domain.0), domain.1.as_deref());
     Ok(findings.map(|finding| domain.becomes(finding).concepts.into_iter().next().unwrap_or_default()))
+}
+
+/// Orders of a kind of work after which a wish to keep it no longer holds. One may be an exception.
+const ORDERS: usize = 2;
+
+/// Removes the wishes that keep a kind of work for the user, if the user has ordered that work since.
+pub(super) fn remove_overtaken(store: &Store, project: i64, wishes: &mut Vec<MemoryRow>) -> Result<()> {
+    let is_users = |wish: &MemoryRow| wish.provenance == Provenance::User && !wish.by_hand && !wish.pinned;
+    let kept = |wish: &MemoryRow| Some(wish).filter(|wish| is_users(wish)).and_then(|wish| kept_work(&wish.title));
+    let Some(since) = wishes.iter().filter(|wish| kept(wish).is_some()).map(|wish| wish.created_at).min() else { return Ok(()) };
+    let prompts = store.short_prompts_since(project, since)?;
+    wishes.retain(|wish| {
+        let Some(work) = kept(wish) else { return true };
+        let orders = prompts.iter().filter(|(at, text)| *at > wish.created_at && orders_work(text, work));
+        orders.take(ORDERS).count() < ORDERS
+    });
+    Ok(())
 }

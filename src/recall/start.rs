@@ -1,8 +1,7 @@
 //! Selects the context of a session start, and a session's state after compaction or `/clear`.
 
-use super::practice::remove_overtaken;
 use super::ranked::{NearUnit, RecallQuery, is_topic, near_units};
-use super::stale::{concepts, is_gone, not_committed, stale};
+use super::stale::{concepts, is_gone, not_committed, remove_overtaken, stale};
 use crate::distil::{commands, open_ends, user_decisions};
 use crate::files;
 use crate::files::{canonical, small_text};
