@@ -30,6 +30,11 @@ const ACCEPTS: Words = "yes|yes please|yep|yeah|ok|okay|ok, let's do this|ok let
 const RECOMMENDS: Words =
     "i recommend|i'd recommend|i would recommend|my recommendation|i suggest|i'd suggest|recommendation:|recommended";
 
+/// Words of a report, which recommends nothing: "the permissions are now a recommended config".
+const REPORTS: Words = "are now |is now |has been |have been |i've |i have |i added|i updated";
+/// Words of a user who was misunderstood: "no, I'm talking about the other page".
+const CORRECTS: Words = "talking about|i mean|i meant|referring to";
+
 /// First words of options that are work to be done, not ways to choose among.
 const CHORES: Words = "wait|stage|unstage|commit|push|merge|resolve|rebase|run|rerun|re-run|test|check|review|go|log|open|close|select|click|continue|proceed|verify|monitor|refresh|restart|retry|reload|deploy|investigate|look|create a pr|open a pr";
 /// Words of options about how the agent goes on, or for this moment.
@@ -71,7 +76,8 @@ pub fn choice(offer: &str, prompt: &str) -> Option<Choice> {
         return recommended(offer).and_then(|text| made(&[&text], false));
     }
     if begins_with("no|nope|don't|please don't", bare) && word_count(bare) <= 14 {
-        return recommended(offer).filter(|_| !bare.ends_with('?')).and_then(|text| made(&[&text], true));
+        let refuses = !bare.ends_with('?') && !has_word_of(CORRECTS, bare);
+        return recommended(offer).filter(|_| refuses).and_then(|text| made(&[&text], true));
     }
     if first.trim_end().ends_with('?')
         || word_count(first) > 14
@@ -230,7 +236,9 @@ pub fn offered(message: &str) -> Vec<String> {
 fn recommended(offer: &str) -> Option<String> {
     let statements = crate::distil::statements::statements(offer);
     let says = |text: &str| {
-        has_word_of(RECOMMENDS, &in_english(text).to_lowercase())
+        let lower = in_english(text).to_lowercase();
+        has_word_of(RECOMMENDS, &lower)
+            && !has_word_of(REPORTS, &lower)
             && word_count(text) >= 4
             && !text.ends_with(['?', ':', '？', '：'])
     };

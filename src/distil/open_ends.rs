@@ -22,7 +22,12 @@ pub fn add_tried(memories: &mut Vec<RuleMemory>, turns: &[Turn], scored: &Scored
     for (at, turn) in turns.iter().enumerate().filter(|(_, turn)| acts(turn) || turn.changes()) {
         let Some((said, asked)) = &turn.refuted else { continue };
         let quoted = format!("The user: \"{}\"", cut(said.trim(), QUOTED));
-        if let Some(choice) = memories.iter_mut().find(|memory| is_choice(memory) && memory.turns == [at]) {
+        // Between the choice and the work, the agent may have asked for something.
+        let leads_here = |memory: &RuleMemory| {
+            let chosen = memory.turns.last().copied().unwrap_or(turns.len());
+            is_choice(memory) && chosen <= at && (chosen..at).all(|turn| !turns[turn].changes() && !acts(&turns[turn]))
+        };
+        if let Some(choice) = memories.iter_mut().rev().find(|memory| leads_here(memory)) {
             did_not_help(choice, &quoted);
             continue;
         }
@@ -232,7 +237,9 @@ const WORDS: usize = 2;
 fn left(turns: &[Turn], scored: &ScoredStatements) -> Vec<usize> {
     let is_left = |at: &usize| {
         let said = &scored.statements[*at];
-        if said.speaker != Speaker::Agent || matches!(said.form, StatementForm::Shown | StatementForm::Heading) {
+        // An earlier message of the turn says what was to be done in it.
+        let is_last = turns[said.turn].closing.is_some_and(|closing| said.source == Source::Prompt(closing.id));
+        if said.speaker != Speaker::Agent || !is_last || matches!(said.form, StatementForm::Shown | StatementForm::Heading) {
             return false;
         }
         let english = &said.lower;

@@ -8,7 +8,7 @@ use crate::commit_message::commit_message;
 use crate::languages::{Language, in_english};
 use crate::model::{Domain, Finding, Kind, PromptKind, PromptRow, Source, ToolUseRow, UnitStory};
 use crate::prompt_injection::orders;
-use crate::text::{is_cjk, is_in_project, width, words};
+use crate::text::{is_cjk, is_in_project, is_stop_word, width, words};
 use foldhash::fast::FixedState;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -26,6 +26,8 @@ pub struct Turn<'a> {
     /// The user's answers to questions that the agent asked by a tool.
     pub answers: Vec<&'a PromptRow>,
     pub closing: Option<&'a PromptRow>,
+    /// Closing messages before it: a task in the background that ends brings another one.
+    pub earlier_closings: Vec<&'a PromptRow>,
     pub tools: Vec<&'a ToolUseRow>,
     /// Its prompt says that the work before it is wrong or wants it otherwise.
     pub refuses: bool,
@@ -42,7 +44,8 @@ const REFUSALS: Words = "still not |not working|n't work|not work|not correct|in
 /// Characters of a token, roughly, where no count is known.
 const CHARACTERS: i64 = 4;
 
-/// Splits a unit into turns. Calls of tools that the domain skips are left out, and so are files that it ignores.
+/// Splits a unit into turns. Calls of tools that the domain skips are left out, and so are files that it ignores and commits in
+/// scratch repositories.
 pub fn turns<'a>(story: &'a UnitStory, domain: &Domain) -> Vec<Turn<'a>> {
     let mut turns: Vec<Turn> = Vec::new();
     let new = |number: i64, asked| Turn {
@@ -50,6 +53,7 @@ pub fn turns<'a>(story: &'a UnitStory, domain: &Domain) -> Vec<Turn<'a>> {
         asked,
         answers: Vec::new(),
         closing: None,
+        earlier_closings: Vec::new(),
         tools: Vec::new(),
         refuses: false,
         refutes: None,
@@ -64,7 +68,10 @@ pub fn turns<'a>(story: &'a UnitStory, domain: &Domain) -> Vec<Turn<'a>> {
             }
             PromptKind::Closing | PromptKind::Thinking | PromptKind::TakenBack => {
                 match turns.iter_mut().rev().find(|turn| turn.number == prompt.number) {
-                    Some(turn) => turn.closing = Some(prompt),
+                    Some(turn) => {
+                        let before = turn.closing.replace(prompt);
+                        turn.earlier_closings.extend(before.filter(|before| before.kind == PromptKind::Closing));
+                    }
                     None => turns.push(Turn { closing: Some(prompt), ..new(prompt.number, None) }),
                 }
             }
@@ -73,7 +80,8 @@ pub fn turns<'a>(story: &'a UnitStory, domain: &Domain) -> Vec<Turn<'a>> {
     let by_prompt: BTreeMap<i64, usize> = turns.iter().enumerate().filter_map(|(at, turn)| Some((turn.asked?.id, at))).collect();
     let ignored = |path: &str| domain.ignore.iter().any(|glob| fast_glob::glob_match(glob, path));
     for tool in &story.tools {
-        if domain.skip_tools.contains(&tool.tool_name) || tool.path.as_deref().is_some_and(ignored) {
+        let is_skipped = domain.skip_tools.contains(&tool.tool_name) || tool.path.as_deref().is_some_and(ignored);
+        if is_skipped || is_scratch_commit(tool, story.folder.as_deref()) {
             continue;
         }
         let at = tool.prompt_id.and_then(|id| by_prompt.get(&id).copied());
@@ -106,12 +114,12 @@ pub fn turns<'a>(story: &'a UnitStory, domain: &Domain) -> Vec<Turn<'a>> {
     turns
 }
 
-/// Whether a prompt has two of the words of a turn's messages.
+/// Whether a prompt has three of the words of a turn's messages.
 fn is_about(prompt: &str, turn: &Turn) -> bool {
-    const SHARED: usize = 2;
+    const SHARED: usize = 3;
     let said = turn.asked.iter().chain(&turn.closing).map(|row| row.text.as_str()).collect::<Vec<_>>().join(" ");
     let said = content_words(&said);
-    content_words(prompt).iter().filter(|word| said.contains(*word)).count() >= SHARED
+    content_words(prompt).iter().filter(|word| !is_stop_word(word) && said.contains(*word)).count() >= SHARED
 }
 
 /// Tokens by the length of everything stored of a turn: fewer than it really was, since long texts are stored cut.
@@ -130,6 +138,9 @@ fn refuses(own: &[String]) -> bool {
 const REFUTES: Words = "still not |still ng|still fail|still does|still doesn|still get|still show|still list|still see|still display|still the same|still have|still having|still broken|still report|still no |still there|still nothing|still wrong|still says|still stuck|not working|n't work|not work|n't help|not help|no change|not true|that was not|that wasn't|that is not right|not fixed|n't fixed|same error|same result|same as before|no effect|no difference|seems not |not what i asked|not what i said|not correct|incorrect|that's wrong|is wrong|are wrong|nope|failed again|keeps failing|worse now|nothing changed";
 /// Words that turn such a sentence into a question or a wish.
 const NO_REFUTATION: Words = "why couldn't|would it|should it|does it|do we|can we|could we|i would|if it|in case|when it|so it does|make sure|as expected|option ";
+/// Words of a user who accepts the work before.
+const ACCEPTS: Words =
+    "good now|work now|works now|working now|fine now|fixed now|that worked|looks good|works well|works great|works fine";
 /// Sentences at the beginning of a prompt that may refute.
 const FIRST: usize = 3;
 
@@ -144,7 +155,9 @@ fn refuting(own: &[String]) -> Option<&String> {
         let lower = format!(" {} ", in_english(sentence).to_lowercase().replace('’', "'"));
         (has_word_of(REFUTES, &lower) || still_does(&lower)) && !has_word_of(NO_REFUTATION, &lower) && lower.len() < 300
     };
-    own.iter().take(FIRST).find(refutes)
+    // "Tables are good now. But the map is still empty": the work before is accepted, and another matter begins.
+    let accepts = |sentence: &&String| has_word_of(ACCEPTS, &in_english(sentence).to_lowercase());
+    own.iter().take(FIRST).take_while(|sentence| !accepts(sentence)).find(refutes)
 }
 
 /// Whether something goes on that should not: "the login still loses the query", "it is still showing the old one".
@@ -175,13 +188,16 @@ pub fn is_project_change(tool: &ToolUseRow) -> bool {
     tool.is_edit() && tool.succeeded != Some(false) && tool.path.as_deref().is_some_and(is_in_project)
 }
 
+/// Whether a tool use committed in a repository that it made to try something. Of a project in `/tmp`, the path says nothing.
+fn is_scratch_commit(tool: &ToolUseRow, folder: Option<&str>) -> bool {
+    let line = tool.content.as_deref().unwrap_or_default();
+    let is_in_tmp = || folder.is_some_and(|folder| folder.starts_with("/tmp/") || folder.starts_with("/private/tmp/"));
+    commit(tool).is_some() && (has_word_of("git init|mktemp", line) || has_word_of("cd /tmp|-C /tmp", line) && !is_in_tmp())
+}
+
 /// The commit that a tool use made: its id and subject.
 pub fn commit(tool: &ToolUseRow) -> Option<(Option<&str>, Option<&str>)> {
     let commit = tool.metadata.get("commit").filter(|_| tool.succeeded != Some(false))?;
-    // One in a scratch repository is no commit of this project.
-    if has_word_of("git init|mktemp|cd /tmp|-C /tmp", tool.content.as_deref().unwrap_or_default()) {
-        return None;
-    }
     Some((commit["sha"].as_str(), commit["subject"].as_str().map(without_trailer)))
 }
 
@@ -338,7 +354,7 @@ pub fn unit_statements(turns: &[Turn]) -> Vec<UnitStatement> {
                 add(&mut all, statements::statements(&message), Speaker::Commit, at, Source::ToolUse(tool.id), &message);
             }
         }
-        if let Some(closing) = turn.closing {
+        for closing in turn.earlier_closings.iter().chain(&turn.closing) {
             let statements = statements::statements(&closing.text);
             add(&mut all, statements, Speaker::Agent, at, Source::Prompt(closing.id), &closing.text);
         }

@@ -290,6 +290,72 @@ fn a_wish_to_commit_by_oneself_ends_when_the_user_orders_commits() {
 }
 
 #[test]
+fn each_closing_message_of_a_turn_is_read() {
+    let world = World::new();
+    session(&world, "closes-twice")
+        .ask("Can you check the server for issues with Redis?")
+        .bash("ssh host 'systemctl restart redis'", "ok")
+        .close(
+            "Fixed. The root cause was that the startup script of `redis-stack-server` hardcoded `--protected-mode no`, so anyone could read the data.\n\nNext steps:\n- Check the bind address of Redis on the server",
+        )
+        .close("That was another task in the background; its result changes nothing.")
+        .end();
+    let found = world.nmem(&["search", "redis", "--kind", "memory"]).text();
+    assert!(found.contains("hardcoded `--protected-mode no`"), "{found}");
+    assert!(world.nmem(&["units", "--open"]).text().starts_with("Nothing is open."), "what was to be done in the turn is done");
+}
+
+#[test]
+fn a_prompt_that_accepts_the_work_refutes_nothing() {
+    let world = World::new();
+    session(&world, "accepts-first")
+        .ask("Show the tables with a border")
+        .edit("src/table.rs")
+        .close("Added a border to the tables in `src/table.rs`, which the style sheet colours.")
+        .ask("Tables are good now. But the tables in the map still show nothing in Firefox.")
+        .edit("src/table.rs")
+        .close("The map draws its own tables now.")
+        .end();
+    let tried = world.nmem(&["search", "border tables", "--kind", "tried"]).text();
+    assert!(!tried.contains("tried"), "{tried}");
+}
+
+#[test]
+fn a_choice_fails_with_the_work_that_follows_it() {
+    let world = World::new();
+    session(&world, "choice-that-fails")
+        .ask("The page shows an old script")
+        .close("There are two ways:\n\n1. **Cache invalidation** - clear the cache of the network\n2. **Versioned names** - a new name for each build\n\nWhich do you prefer?")
+        .ask("Option 1")
+        .close("I need the name of the region to clear it.")
+        .ask("eu-west-1")
+        .bash("aws cloudfront create-invalidation --paths '/*'", "Invalidation created")
+        .edit("deploy.sh")
+        .close("The cache is cleared, and `deploy.sh` clears it with each release.")
+        .ask("Still not working, the old script is still there.")
+        .edit("build.js")
+        .close("Each build has a name of its own now.")
+        .end();
+    let choice = world.nmem(&["search", "cache invalidation", "--kind", "decision"]).text();
+    assert!(choice.contains("Still not working") && !choice.contains("Chosen"), "{choice}");
+}
+
+#[test]
+fn a_commit_of_a_project_in_the_temporary_folder_is_its_own() {
+    let world = World::new();
+    let project = world.project().display().to_string();
+    assert!(project.starts_with("/tmp/"), "the tests are to run there: {project}");
+    session(&world, "commits-in-tmp")
+        .ask("Cache the answers")
+        .edit("src/cache.rs")
+        .bash(&format!("cd {project} && git commit -am 'Cache the answers'"), "[main 1a2b3c4] Cache the answers\n 1 file changed")
+        .close("The answers are cached for a minute.")
+        .end();
+    let open = world.nmem(&["units", "--open"]).text();
+    assert!(!open.contains("not committed"), "{open}");
+}
+
+#[test]
 fn a_next_step_is_given_until_later_work_takes_it_up() {
     let world = World::new();
     session(&world, "leaves-a-step")
