@@ -296,6 +296,9 @@ pub fn run(args: &SearchArguments) -> Result<()> {
     if let Some(corrected) = found.corrected.as_ref().filter(|_| !json) {
         output::warn(&format!("no results for {}; showing words that begin with {corrected}", Query::parse(&text).sought()));
     }
+    if let Some(unknown) = results::unknown_words(&found.unknown).filter(|_| !json && !found.hits.is_empty()) {
+        output::say(output::style().faint(&unknown).as_str())?;
+    }
     if found.grade == Some(Grade::Weak) && !json {
         output::say(output::style().faint(results::WEAK).as_str())?;
     }
@@ -307,7 +310,7 @@ pub fn run(args: &SearchArguments) -> Result<()> {
     } else if !json && found.total == 0 {
         let is_about_calls = filter.file.is_some() || args.kind.iter().any(|kind| kind.hit() == HitKind::Tool);
         let gone = if is_about_calls { search.store.tool_uses_gone_until(&filter.scope)? } else { None };
-        let sought = if args.query.is_empty() { String::new() } else { format!(" for {}", Query::parse(&text).sought()) };
+        let sought = if query_terms(&text).is_empty() { String::new() } else { format!(" for {}", Query::parse(&text).sought()) };
         let help = match (args.filters().as_slice(), all_projects) {
             ([], true) => String::new(),
             ([], false) => "; --all searches all projects".to_string(),

@@ -37,6 +37,8 @@ const ASIDE: usize = 2;
 /// Minimum share of a question's score for an answer to precede it, and its distance in messages.
 const ANSWERS: f64 = 0.6;
 const FOLLOWS: i64 = 3;
+/// Words of a query that can quote a message; the message may have as many more.
+const QUOTED: usize = 3;
 /// Words of a passage that is not short.
 const SHORT: usize = 8;
 
@@ -57,6 +59,8 @@ pub struct Searched {
     pub is_open_ended: bool,
     /// The query with corrected spelling, if only that had results.
     pub corrected: Option<String>,
+    /// Words of the query that no message and no memory has.
+    pub unknown: Vec<String>,
     /// Measurements behind the grade.
     pub asked: AnswerMeasures,
 }
@@ -98,6 +102,10 @@ pub fn search_by(
     {
         searched = by_words(store, &nearest, kinds, filter, limit, None, &weights)?;
         searched.corrected = (!searched.hits.is_empty()).then(|| nearest.sought());
+        // Other words are unknown, too.
+        if nearest.len() < query.len() {
+            searched.grade = searched.grade.map(|grade| if grade == Grade::Strong { Grade::Weak } else { grade });
+        }
     }
     Ok(searched)
 }
@@ -119,6 +127,10 @@ fn by_words(
     }
     sort(&mut found);
     let mut asked = AnswerMeasures::new(query, &by_word, &found);
+    let is_unknown = |at: &usize| by_word.counts.get(*at) == Some(&0) && !query.is_pair(*at);
+    // With fewer kinds of texts, the others may have it.
+    let has_all_kinds = TextKind::ALL.iter().all(|text| kinds.contains(&text.hit()));
+    let unknown = (0..query.len()).filter(|at| has_all_kinds && is_unknown(at)).map(|at| query.word(at).to_string()).collect();
     if kinds.contains(&HitKind::Memory)
         && let Some((model, vector)) = embedding
     {
@@ -141,7 +153,7 @@ fn by_words(
     let grade = grade(&asked, &hits, &query.terms());
     let total = hits.len();
     hits.truncate(limit);
-    Ok(Searched { hits, grade: Some(grade), total, is_open_ended: total >= COUNTED, corrected: None, asked })
+    Ok(Searched { hits, grade: Some(grade), total, is_open_ended: total >= COUNTED, corrected: None, unknown, asked })
 }
 
 type Found = Vec<(PassageId, Hit)>;
@@ -293,9 +305,20 @@ fn prefer_memories(found: &mut Found) {
     }
 }
 
-/// Puts hits whose title consists of the query's words first, longest title first.
+/// Puts hits whose title consists of the query's words first, longest title first, and messages of the user that the query
+/// quotes.
 fn titles_first(terms: &[String], found: &mut Found) {
+    let asked = rank::terms(&terms.join(" "));
+    let quotes = |hit: &Hit| {
+        hit.kind == HitKind::Prompt && hit.what == "user" && asked.len() >= QUOTED && {
+            let said = rank::terms(hit.passage.as_deref().unwrap_or(&hit.text));
+            said.len() <= asked.len() + QUOTED && said.windows(asked.len()).any(|part| part == asked)
+        }
+    };
     let matched = |hit: &Hit| -> usize {
+        if quotes(hit) {
+            return terms.len();
+        }
         if !matches!(hit.kind, HitKind::Memory | HitKind::Unit) {
             return 0;
         }
@@ -462,6 +485,26 @@ mod tests {
     use crate::model::{Event, EventKind, Platform, ProjectId, SearchScope};
     use crate::redact::Redactor;
     use crate::store::testing::Scratch;
+
+    #[test]
+    fn a_message_comes_first_for_its_own_words_and_unknown_words_are_named() {
+        let answer = "Removed `--approval-mode full-auto`. Codex now asks for approval as the user has configured it.";
+        let (_scratch, store) = with_prompts(
+            "quoted-words",
+            &[
+                ("one", "don't do full auto for codex"),
+                ("one", answer),
+                ("one", "codex reads the full file of its configuration"),
+            ],
+        );
+        let found = |text: &str| {
+            let kinds = [HitKind::Memory, HitKind::Unit, HitKind::Prompt, HitKind::Tool];
+            search(&store, text, &kinds, &Filter::default(), 10, &|_| None).unwrap()
+        };
+        assert_eq!(found("don't do full auto for codex").hits[0].text, "don't do full auto for codex");
+        assert_eq!(found("codex on kubernetes").unknown, ["kubernetes"]);
+        assert!(found("codex approval").unknown.is_empty());
+    }
 
     /// A store with prompts, given as project and text, a millisecond apart.
     fn with_prompts(name: &str, prompts: &[(&str, &str)]) -> (Scratch, Store) {

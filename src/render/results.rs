@@ -58,6 +58,11 @@ pub fn kind(hit: &Hit) -> &str {
 
 /// Says that an answer may not fit its question.
 pub const WEAK: &str = "No strong match; the nearest are:";
+/// Says which words of a question nothing has; `None` if there are none.
+pub fn unknown_words(words: &[String]) -> Option<String> {
+    let named: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    (!words.is_empty()).then(|| format!("No message or memory here has {}.", named.join(" or ")))
+}
 /// Says that no form of a program has worked.
 pub const NEVER_WORKED: &str = "No call of it has succeeded here:";
 

@@ -249,22 +249,24 @@ impl Store {
     /// Finds the nearest indexed word. Most typos occur after the first two letters, and few words share both.
     /// Otherwise, the second letter may be wrong, or the first two may be swapped.
     fn nearest(&self, word: &str) -> Result<Option<String>> {
-        for beginning in [&word[..2], &word[..1], &word[1..2]] {
-            if let Some(found) = self.nearest_among(beginning, word)? {
+        let stems = ENDINGS.iter().filter_map(|ending| word.strip_suffix(ending)).filter(|stem| stem.len() >= SHORTEST_TERM);
+        let forms: Vec<&str> = std::iter::once(word).chain(stems).collect();
+        // Where the first letter is wrong, nothing else is: `stripe` is no way to write `trip`.
+        for (beginning, forms) in [(&word[..2], &forms[..]), (&word[..1], &forms[..]), (&word[1..2], &forms[..1])] {
+            if let Some(found) = self.nearest_among(beginning, forms)? {
                 return Ok(Some(found));
             }
         }
         Ok(None)
     }
 
-    fn nearest_among(&self, beginning: &str, word: &str) -> Result<Option<String>> {
+    fn nearest_among(&self, beginning: &str, forms: &[&str]) -> Result<Option<String>> {
+        let word = forms[0];
         let sql = "SELECT term, doc FROM temp.words WHERE term >= ?1 AND term < ?2 AND term NOT GLOB 'qstem*'";
         let after = format!("{beginning}{}", char::MAX);
         let mut statement = self.conn.prepare_cached(sql)?;
         let mut rows = statement.query([beginning, &after])?;
         let within = if word.len() >= LONG { 2 } else { 1 };
-        let stems = ENDINGS.iter().filter_map(|ending| word.strip_suffix(ending)).filter(|stem| stem.len() >= SHORTEST_TERM);
-        let forms: Vec<&str> = std::iter::once(word).chain(stems).collect();
         let mut best: Option<(usize, i64, String)> = None;
         while let Some(row) = rows.next()? {
             let (term, held): (String, i64) = (row.get(0)?, row.get(1)?);
