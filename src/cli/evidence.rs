@@ -106,6 +106,9 @@ fn agent(name: &str) -> Result<Platform, String> {
     Platform::from_name(name).ok_or_else(|| format!("one of: {}", names()))
 }
 
+/// Number of the newest units among which the one that was worked on last is searched.
+const NEWEST: usize = 20;
+
 /// Runs the command.
 pub fn run_handoff(args: &HandoffArguments) -> Result<()> {
     let (folder, config) = args.project.config()?;
@@ -116,7 +119,9 @@ pub fn run_handoff(args: &HandoffArguments) -> Result<()> {
         None => {
             let place = args.project.find(&folder, &config, Some(&store));
             let scope = place.scope().ok_or_else(nothing)?;
-            store.units_of_projects(&scope, None, 1)?.0.pop().ok_or_else(nothing)?
+            let newest = store.units_of_projects(&scope, None, NEWEST)?.0;
+            // One that began earlier may have been worked on since.
+            newest.into_iter().max_by_key(|unit| unit.ended_at).ok_or_else(nothing)?
         }
     };
     let id = unit_text::id(&unit);

@@ -31,8 +31,13 @@ impl ProjectArgument {
     /// The absolute folder.
     pub fn folder(&self) -> Result<PathBuf> {
         match &self.project {
-            Some(folder) => files::canonical(folder)
-                .map_err(|e| UserError::new(format!("cannot open {}: {e}", folder.display()), "use an existing folder").into()),
+            Some(folder) => files::canonical(folder).map_err(|e| {
+                UserError::new(
+                    format!("cannot open {}: {e}", folder.display()),
+                    "name a folder; `nmem project list` shows that of each project",
+                )
+                .into()
+            }),
             None => std::env::current_dir().context("cannot determine the current folder"),
         }
     }
