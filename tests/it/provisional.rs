@@ -296,7 +296,7 @@ fn each_closing_message_of_a_turn_is_read() {
         .ask("Can you check the server for issues with Redis?")
         .bash("ssh host 'systemctl restart redis'", "ok")
         .close(
-            "Fixed. The root cause was that the startup script of `redis-stack-server` hardcoded `--protected-mode no`, so anyone could read the data.\n\nNext steps:\n- Check the bind address of Redis on the server",
+            "Fixed. The root cause was that the startup script of `redis-stack-server` hardcoded `--protected-mode no`, so anyone could read the data.\n\nNext steps:\n- Make the bind address of Redis configurable for each server",
         )
         .close("That was another task in the background; its result changes nothing.")
         .end();
@@ -350,6 +350,8 @@ fn a_commit_of_a_project_in_the_temporary_folder_is_its_own() {
     }
     session(&world, "commits-in-tmp")
         .ask("Cache the answers")
+        .edit("src/answer.rs")
+        .bash("git commit -am 'Give answers an age'", "[main 0a1b2c3] Give answers an age\n 1 file changed")
         .edit("src/cache.rs")
         .bash(&format!("cd {project} && git commit -am 'Cache the answers'"), "[main 1a2b3c4] Cache the answers\n 1 file changed")
         .close("The answers are cached for a minute.")
