@@ -1,7 +1,9 @@
 //! One memory per change or finding, from a turn's selected statements and commits; and the form of a rule memory.
 
 use super::score::{Class, ScoredStatements};
-use super::statements::{StatementForm, Words, begins_with, begins_with_file, capitalized, has_word_of, headed, names_cause};
+use super::statements::{
+    StatementForm, Words, begins_with, begins_with_file, capitalized, has_word_of, headed, names_cause, word_count,
+};
 use super::superseded::by_work;
 use super::turns::{Speaker, Turn, TurnFacts, UnitStatement, commit, content_words, is_project_change, overlap};
 use super::turns::{by_first_word, conventional};
@@ -496,6 +498,10 @@ const DEFECTS: Words = "cause|problem|issue|bug|what was wrong|why it|before|sym
 /// First words of a description of a defect.
 const BEGINS: Words =
     "root cause|the root cause|the bug|the issue|the problem|problem|issue|bug|before|the old |cause|previously";
+/// Words of a remark, a guess or a check: no description of a defect.
+const NO_DEFECT: Words = " you |possibly|likely|maybe|might|unnecessary|unreachable|not needed|accurate|confirmed|checked|explains|was considered|were considered|but ";
+/// First words of what was done about it.
+const ORDERS: Words = "add|adds|re-wrap|guard|handle|use|make|ensure|validate|document|allow|without|no|only|h1|m1|explicit";
 /// Words of one who reports what is so now.
 const REPORTS: Words =
     "fixed|fix |fix:|now |no longer|added|removed|replaced|changed|instead|updated|moved|implemented|i've|created|introduced";
@@ -509,7 +515,7 @@ pub fn worded(scored: &ScoredStatements, at: usize) -> String {
     }
     let above = said.under.rsplit(" > ").next().unwrap_or_default().trim_start_matches("File: ");
     // An item below the name of a file is about that file.
-    if above.chars().count() < 80 && !files_named(above).is_empty() && files_named(&text).is_empty() {
+    if word_count(above) <= NAME_OF_FILE && !files_named(above).is_empty() && files_named(&text).is_empty() {
         return format!("{above}: {text}");
     }
     let heading = above.to_lowercase();
@@ -519,6 +525,9 @@ pub fn worded(scored: &ScoredStatements, at: usize) -> String {
         false => text,
     }
 }
+
+/// Maximum words of a heading that is the name of a file.
+const NAME_OF_FILE: usize = 6;
 
 /// First words that say nothing of the matter.
 const LEADS: [&str; 12] =
@@ -556,15 +565,17 @@ fn is_fixed_defect(scored: &ScoredStatements, said: &UnitStatement) -> bool {
     // A plan says what shall be, also in these words.
     if said.speaker == Speaker::Plan
         || has_word_of(REPORTS, &lower)
+        || has_word_of(NO_DEFECT, &lower)
+        || begins_with(ORDERS, &lower)
         || !scored.lexicon.count(&said.lower).has(Class::Problem)
         || said.text.ends_with(['?', '？'])
     {
         return false;
     }
-    let past = [" was ", " were ", " wasn't ", " weren't ", " didn't ", " missing ", " lacked "];
+    let past = [" was ", " were ", " wasn't ", " weren't ", " didn't ", " lacked "];
     let describes = has_word_of(DEFECTS, &said.under.to_lowercase())
         || begins_with(BEGINS, &lower)
-        || past.iter().any(|word| lower.contains(word));
+        || begins_with("the|a|an|our", &lower) && past.iter().any(|word| lower.contains(word));
     describes
         && scored.facts[said.turn..].iter().any(|context| {
             let known = said.words.iter().filter(|word| context.edited.contains(*word)).count();
@@ -670,6 +681,33 @@ mod tests {
         assert_eq!(added_paths("git add -A && git commit"), none);
         assert_eq!(added_paths("git add src/*.rs docs && git commit"), none);
         assert_eq!(added_paths("git add ./docs/ 'a b.md'; git add c.rs\ngit commit"), ["docs", "a", "b.md", "c.rs"]);
+    }
+
+    #[test]
+    fn only_a_defect_that_was_worked_on_is_called_fixed() {
+        let answer = "The `HeaderCache` was being read while the header was missing from the file.\n\n\
+                      Add missing `HeaderCache` tests for the file. The `HeaderCache` was unnecessary, so the error is gone. \
+                      You were right that the `HeaderCache` was missing from the file.";
+        let mut story = unit(&[("Read the header after the file", &[("edit", "src/cache.rs", true)], answer)]);
+        story.tools[0].input = Some("+let cache = HeaderCache::of(file, header);".into());
+        let turns = super::super::turns::turns(&story, &domains::of(None, None));
+        let scored = ScoredStatements::new(&turns, &super::super::ScoreWeights::fitted());
+        let of_agent = (0..scored.statements.len()).filter(|at| scored.statements[*at].speaker == Speaker::Agent);
+        let fixed: Vec<bool> = of_agent.map(|at| worded(&scored, at).starts_with("Fixed: ")).collect();
+        assert_eq!(fixed, [true, false, false, false], "{answer}");
+    }
+
+    #[test]
+    fn a_heading_goes_before_its_items_only_if_it_is_a_files_name() {
+        let answer = "Added a section to `notes/context.md` that covers these points:\n\
+                      - The cache keeps the header of each file until its time changes\n\n\
+                      **`src/cache.rs`**:\n- The cache keeps the footer as well until it is written";
+        let story = unit(&[("Cache the header", &[("edit", "src/cache.rs", true)], answer)]);
+        let turns = super::super::turns::turns(&story, &domains::of(None, None));
+        let scored = ScoredStatements::new(&turns, &super::super::ScoreWeights::fitted());
+        let all: Vec<String> = (0..scored.statements.len()).map(|at| worded(&scored, at)).collect();
+        assert!(all.contains(&"The cache keeps the header of each file until its time changes".into()), "{all:#?}");
+        assert!(all.iter().any(|text| text.starts_with("`src/cache.rs`: The cache keeps the footer")), "{all:#?}");
     }
 
     #[test]

@@ -164,7 +164,10 @@ impl Splitter {
             Some(name) => format!("{name}: {cell}"),
             None => cell.clone(),
         };
-        let cells: Vec<String> = cells.iter().enumerate().filter(|(_, cell)| !cell.is_empty()).map(named).collect();
+        // A number in the first column only counts the rows.
+        let counts = |at: usize, cell: &str| at == 0 && cells.len() > 2 && cell.bytes().all(|b| b.is_ascii_digit());
+        let cells: Vec<String> =
+            cells.iter().enumerate().filter(|(at, cell)| !cell.is_empty() && !counts(*at, cell)).map(named).collect();
         if cells.len() > 1 {
             self.add(&cells.join(", "), StatementForm::Row);
             self.blocks += 1;
@@ -382,6 +385,10 @@ pub fn own_sentences(prompt: &str) -> Vec<String> {
             || bare.starts_with("v *")
             || bare.contains(PRINTED);
         if !pasted && (!shows || bare.is_empty()) {
+            if is_wrapped(&own, bare) {
+                own.truncate(own.trim_end().len());
+                own.push(' ');
+            }
             own.push_str(before_shown(bare));
         }
         own.push('\n');
@@ -402,6 +409,18 @@ pub fn own_sentences(prompt: &str) -> Vec<String> {
     };
     let lines = own.lines().map(|line| item(line).unwrap_or(line).trim_start_matches(['-', '*', '•', ' ']));
     lines.flat_map(|line| sentences(&without_quotations(&plain(line)))).collect()
+}
+
+/// Characters of a line that its author's editor may have broken.
+const WRAPPED: usize = 50;
+
+/// Whether a line goes on with the sentence of the line before it.
+fn is_wrapped(before: &str, line: &str) -> bool {
+    let last = before.strip_suffix('\n').unwrap_or(before).rsplit('\n').next().unwrap_or_default().trim_end();
+    last.chars().count() >= WRAPPED
+        && last.ends_with(|c: char| c.is_alphanumeric() || matches!(c, ',' | '`' | ')' | '—' | '–'))
+        && line.starts_with(|c: char| c.is_lowercase() || c == '`' || c == '(')
+        && item(line).is_none()
 }
 
 /// Words before a colon behind which something is shown: "I get this error: …".
@@ -466,6 +485,22 @@ fn without_quotations(text: &str) -> String {
     out.push_str(rest);
     out
 }
+/// Labels of what names the work itself: "Commits: `40df28c`, `621be5a`", "PR created: https://…".
+const LABELS: Words =
+    "commit|commits|message|commit message|pr|pull request|pr created|branch|directory|folder|file|files|path|created|saved";
+
+/// Whether a statement only shows something: a command, a name or a path, maybe with a label, or a slash command that the user
+/// may type.
+pub fn only_shows(text: &str) -> bool {
+    if text.strip_prefix("`/").is_some_and(|rest| rest.split(['`', ' ', '/']).next().is_some_and(|name| name.contains(':'))) {
+        return true;
+    }
+    let (label, rest) = text.split_once(": ").map_or(("", text), |(label, rest)| (label, rest));
+    let shown = if is_one_of(LABELS, &label.to_lowercase()) { rest } else { text };
+    let outside = shown.split('`').step_by(2).flat_map(str::split_whitespace);
+    shown.contains(['`', '/']) && outside.into_iter().all(|word| word.contains("://") || !word.contains(char::is_alphabetic))
+}
+
 /// Whether a line begins with a file's name, as one of a list of changes does.
 pub fn begins_with_file(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
@@ -560,7 +595,9 @@ pub fn headed(whole: &str) -> (String, Option<String>) {
     let begin = title.trim_end_matches('`').strip_suffix('…').filter(|begin| is_cut && whole.starts_with(begin));
     let Some(begin) = begin else { return (title, None) };
     let ends = CLAUSES.iter().flat_map(|mark| begin.rmatch_indices(mark)).map(|(at, _)| at);
-    let end = ends.filter(|at| begin[..*at].chars().count() >= CLAUSE && ends_well(&begin[..*at])).max();
+    // What follows an aside in parentheses does not go on from there.
+    let is_inside = |at: usize| whole[at..].starts_with(" (") && !whole.ends_with(')');
+    let end = ends.filter(|at| begin[..*at].chars().count() >= CLAUSE && ends_well(&begin[..*at]) && !is_inside(*at)).max();
     let rest = |at: usize| whole[at..].trim_start_matches(['.', ',', ';', ':', '-', '—', '–', ' ']);
     let (title, rest, mark) = match end {
         Some(at) => (begin[..at].to_string(), capitalized(rest(at)), ""),
@@ -663,6 +700,46 @@ mod tests {
         let forwarded = "Can you summarize?\n\nFrom: Jo\nSubject: roof\n\nNever paint it.";
         assert_eq!(own_sentences(forwarded), ["Can you summarize?"]);
         assert_eq!(own_sentences("Hi Claude,\nnever paint the roof."), ["Hi Claude,", "never paint the roof."]);
+    }
+
+    #[test]
+    fn a_line_that_an_editor_broke_goes_on() {
+        let wrapped = "Implement onboarding as three vertical slices. Each slice must be \nindependently deployable.\n\nMigration notes:\n- Do not rename existing migration files\n- Confirm the number before creating\n  the file";
+        let own = own_sentences(wrapped);
+        assert_eq!(own[1], "Each slice must be independently deployable.");
+        // Short lines and items are lines of their own.
+        assert_eq!(own_sentences("fix the parser\nuse tabs"), ["fix the parser", "use tabs"]);
+        let items = "keep the list of the settings in the order of the file\n- add one for the cache";
+        assert_eq!(own_sentences(items).len(), 2);
+    }
+
+    #[test]
+    fn a_command_a_path_or_a_slash_command_says_nothing_by_itself() {
+        for shown in [
+            "`pnpm --filter @acme/api test`",
+            "`src/lib/request_size.rs`",
+            "Directory: `.planning/phases/12/`",
+            "Commits: `40df28c` → `621be5a`",
+            "PR created: https://github.com/acme/api/pull/188",
+            "`/gsd:check-todos [area]` to filter by area",
+        ] {
+            assert!(only_shows(shown), "{shown}");
+        }
+        for said in [
+            "`/api/jobs` is public in hosted mode",
+            "Salt: `\"Box-v1\"`",
+            "`src/cache.rs` — Added `HeaderCache`",
+            "Directory listings are cached",
+        ] {
+            assert!(!only_shows(said), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_a_row_is_no_cell() {
+        let table = "| # | File | Fix |\n|---|---|---|\n| 1 | a.rs | Added a guard |";
+        assert_eq!(lines(table), ["Row: File: a.rs, Fix: Added a guard"]);
+        assert_eq!(lines("| Size | Time |\n|---|---|\n| 10 | 3 ms |"), ["Row: 10, Time: 3 ms"]);
     }
 
     #[test]

@@ -4,8 +4,8 @@ use super::commands::{Failure, acts, did_not_run, failures, program, programs, r
 use super::findings::RuleMemory;
 use super::score::{Class, ScoredStatements};
 use super::statements::{
-    StatementForm, Words, begins_with, begins_with_file, capitalized, first_word, has_word_of, is_one_of, plain_headline,
-    word_count,
+    StatementForm, Words, begins_with, begins_with_file, capitalized, first_word, has_word_of, is_one_of, only_shows,
+    plain_headline, word_count,
 };
 use super::turns::{Speaker, Turn, WordSet, commit, content_words, is_project_change, overlap};
 use super::turns::{conventional, of_request};
@@ -179,11 +179,25 @@ fn commits_while_failing(tools: &[&ToolUseRow]) -> bool {
 
 /// The request of a unit: the first prompt that can be understood by itself, of those that led to changes before others.
 pub fn request(story: &UnitStory, turns: &[Turn]) -> Option<String> {
-    let asked = |turn: &Turn| Some(without_fillers(&plain_headline(&turn.asked?.text))).filter(|text| !text.is_empty());
+    let asked =
+        |turn: &Turn| Some(without_fillers(&plain_headline(without_command(&turn.asked?.text)))).filter(|text| !text.is_empty());
     let changing = turns.iter().filter(|turn| turn.changes()).filter_map(asked);
-    let intent = story.intent.as_deref().map(|text| without_fillers(&plain_headline(text))).filter(|text| !text.is_empty());
+    let intent = story
+        .intent
+        .as_deref()
+        .map(|text| without_fillers(&plain_headline(without_command(text))))
+        .filter(|text| !text.is_empty());
     let all: Vec<String> = changing.chain(intent).chain(turns.iter().filter_map(asked)).map(without_marks).collect();
     all.iter().find(|text| stands_alone(text)).or_else(|| all.iter().find(|text| !text.is_empty())).cloned()
+}
+
+/// A prompt without the slash command that it is given to: "/quick move the bar down".
+fn without_command(prompt: &str) -> &str {
+    let prompt = prompt.trim_start();
+    match prompt.split_once(char::is_whitespace) {
+        Some((command, rest)) if command.starts_with('/') && command.matches('/').count() == 1 && !rest.trim().is_empty() => rest,
+        _ => prompt,
+    }
 }
 
 /// A text without the marks that redaction left.
@@ -338,6 +352,7 @@ fn best_statement(turns: &[Turn], scored: &ScoredStatements) -> Option<String> {
                 is_clause
                     && !one.text.ends_with(['?', '？'])
                     && !begins_with_file(&one.text)
+                    && !only_shows(&one.text)
                     && !begins_with(NO_WORK, one.lower.trim_start_matches("now "))
             }
             Speaker::User => is_clause && request_in(one.english()).is_some_and(|text| stands_alone(&text)),
@@ -415,4 +430,25 @@ pub fn short(text: &str, most: usize) -> String {
         }
     }
     capitalized(&cut(text.trim_end_matches([',', ' ', ':', '-']), most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::unit;
+    use super::*;
+    use crate::domains;
+
+    #[test]
+    fn neither_the_slash_command_of_a_prompt_nor_one_that_is_shown_titles_a_unit() {
+        let titled = |prompt: &str, answer: &str| {
+            let story = unit(&[(prompt, &[("edit", "src/bar.rs", true)], answer)]);
+            let turns = super::super::turns::turns(&story, &domains::of(None, None));
+            title(&story, &turns, &ScoredStatements::new(&turns, &super::super::ScoreWeights::fitted()))
+        };
+        let bottom = "Move the selection bar to the bottom of the list";
+        assert_eq!(titled(&format!("/gsd:quick {bottom}"), "").as_deref(), Some(bottom));
+        let shown = "Also available:\n- `/gsd:check-todos [area]` to filter the bar by area";
+        assert_eq!(titled(&format!("/gsd:quick {bottom}"), shown).as_deref(), Some(bottom));
+        assert_eq!(without_command("/srv/app/bar.rs is too long"), "/srv/app/bar.rs is too long");
+    }
 }

@@ -31,7 +31,7 @@ const PERMITS: Words = "i allow|you may|you are allowed|you're allowed|you can|f
 /// Phrases of what holds from now on.
 const LASTING: [&str; 7] = ["always", "never", "from now on", "don't ever", "do not", "no more", "next time"];
 /// Verbs of work that leaves nothing decided.
-const CHORES: Words = "commit|push|run|test|check|look|take|see|review|explain|show|tell|fix|continue|proceed|rebase|try|do|write|read|go|find|start|investigate|debug|verify|analyze|double|think|create|implement|help|give|open|close|merge|stage|unstage|undo|wait|get|list|describe|summarize|abandon|please|also|you|we|i|know|understand|confirm|update|print|come|handle|figure|address|set|setup|provide|work|discuss|start|support|reproduce|compare|ask";
+const CHORES: Words = "commit|push|run|test|check|look|take|see|review|explain|show|tell|fix|continue|proceed|rebase|try|do|write|read|go|find|start|investigate|debug|verify|analyze|double|think|create|implement|help|give|open|close|merge|stage|unstage|undo|wait|get|list|describe|summarize|abandon|please|also|you|we|i|know|understand|confirm|update|print|come|handle|figure|address|set|setup|provide|work|discuss|start|support|reproduce|compare|ask|dig|talk|chat|elaborate|brainstorm|recap|clarify|walk|outline|draft|sketch|flesh|dive|remind";
 /// Verbs behind "always", "never" and "don't" in the middle of a sentence, where other words are more common.
 const ORDERS: Words = "accept|add|allow|answer|ask|assume|avoid|block|build|cache|call|change|check|commit|copy|create|delete|deploy|disable|document|drop|edit|enable|escape|expose|fail|follow|force|format|generate|guess|hard-code|hardcode|hide|ignore|import|include|install|keep|leave|log|make|merge|mock|modify|move|name|overwrite|pass|pin|prefer|print|push|read|rebase|release|rely|remove|rename|report|require|retry|return|reuse|round|run|send|serve|set|show|skip|sort|squash|store|swallow|test|throw|touch|trust|update|use|validate|wrap|write";
 /// Beginnings of a choice among ways.
@@ -165,7 +165,8 @@ fn decided_in_english(sentence: &str, is_gloss: bool) -> Option<Decided> {
     let is_chore = is_gloss && asks && bare.split(|c: char| !c.is_alphanumeric()).any(|word| is_one_of(CHORES, word));
     // "Before you commit, show me" is for now; "always run the tests before you commit" is not.
     // "If it is set, do not ask" is about the product, and so is what is written now.
-    let lasts = LASTING.iter().any(|word| lower.contains(word) && !(*word == "do not" && lower.contains(" if ")))
+    let lasts = (LASTING.iter().any(|word| lower.contains(word) && !(*word == "do not" && lower.contains(" if ")))
+        || ends_with_ever(&lower))
         && (lower.contains("from now on") || !lower.split(|c: char| !c.is_alphanumeric()).skip(1).any(|word| word == "now"));
     let momentary = MOMENTARY.split('|').any(|word| lower.contains(word) && !(lasts && word == "before you"));
     let is_rule = orders && !asks && !momentary;
@@ -192,6 +193,17 @@ fn decided_in_english(sentence: &str, is_gloss: bool) -> Option<Decided> {
         || begins_with("remove ", &lower);
     Some(Decided { said, alternatives, reason, is_rule, lasts, is_definite })
 }
+
+/// Whether a clause ends like "it should not be changed ever".
+fn ends_with_ever(lower: &str) -> bool {
+    let denies = |clause: &str| clause.contains(" not ") || clause.contains("n't ");
+    lower.trim_end_matches(['.', '!']).split(", ").any(|clause| clause.ends_with(" ever") && denies(clause))
+}
+
+/// Words of one who weighs what was proposed.
+const WEIGHED: Words = "something we should|we should do but|no idea|let's just see|let’s just see|let's see";
+/// Words for what was said so far.
+const DISCUSSED: Words = "discussion|conversation|all of this|this whole|what we |we've had|we've talked";
 
 /// Whether a sentence says how something shall be; a decision only where the work follows.
 fn is_wish(lower: &str, bare: &str, conditional: bool) -> bool {
@@ -223,6 +235,11 @@ fn is_wish(lower: &str, bare: &str, conditional: bool) -> bool {
     }
     if begins_with(REPORTS, bare) || bare.contains(" seems ") {
         return bare.starts_with("not sure") && bare.contains(" should ");
+    }
+    // "It's something we should do" weighs, and a discussion that is to be written down settles nothing by that.
+    if has_word_of(WEIGHED, bare) || has_word_of("document |capture |write down |write up ", bare) && has_word_of(DISCUSSED, bare)
+    {
+        return false;
     }
     let first_of = |rest: &str| rest.split([' ', ',']).next().unwrap_or_default().to_string();
     let begin = WISHES.iter().find(|begin| bare.starts_with(**begin));
@@ -538,6 +555,24 @@ mod tests {
 
     fn decided(sentence: &str) -> Option<Decided> {
         super::decided(sentence, Language::of(sentence))
+    }
+
+    #[test]
+    fn who_asks_to_talk_or_to_write_the_talk_down_decides_nothing() {
+        for said in [
+            "Can we talk a bit more about what an unconfirmed finding might be?",
+            "I want to dig deeper into the sandbox experience.",
+            "I think it's something we should do but you are overengineering.",
+            "Can we document this whole discussion somewhere in the planning?",
+            "We should capture all of this in the docs folder.",
+            "Let's just see how it goes.",
+        ] {
+            assert_eq!(decided(said), None, "{said}");
+        }
+        assert!(decided("We should document the limits of the parser in the README.").is_some());
+        let schema = decided("Full schema should not be updated ever, it is a snapshot.").expect("a wish");
+        assert!(schema.lasts);
+        assert!(!decided("The schema should not be updated here.").expect("a wish").lasts);
     }
 
     #[test]
