@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of every command that reads a project.
 #[derive(Debug, Default, clap::Args)]
 pub struct ProjectArgument {
-    /// Use the project of DIR instead of the current project
+    /// Use this project, by its folder or name, instead of the current one
     #[arg(long, value_name = "DIR")]
     pub project: Option<PathBuf>,
 }
@@ -31,12 +31,14 @@ impl ProjectArgument {
     /// The absolute folder.
     pub fn folder(&self) -> Result<PathBuf> {
         match &self.project {
-            Some(folder) => files::canonical(folder).map_err(|e| {
-                UserError::new(
-                    format!("cannot open {}: {e}", folder.display()),
-                    "name a folder; `nmem project list` shows that of each project",
-                )
-                .into()
+            Some(folder) => files::canonical(folder).or_else(|error| {
+                named_folder(folder).ok_or_else(|| {
+                    UserError::new(
+                        format!("cannot open {}: {error}", folder.display()),
+                        "give a folder, or the name of one project; `nmem project list` shows both",
+                    )
+                    .into()
+                })
             }),
             None => std::env::current_dir().context("cannot determine the current folder"),
         }
@@ -66,6 +68,17 @@ impl ProjectArgument {
         let redactor = redactor(config).unwrap_or_default();
         Projects { config, redactor: &redactor }.look_up(&folder.to_string_lossy(), store)
     }
+}
+
+/// The folder of the only project with a name.
+fn named_folder(name: &Path) -> Option<PathBuf> {
+    let name = name.to_str()?;
+    let config = config::load_what_can_be(&[]).ok()?.0;
+    let store = open(&config).ok()??;
+    let mut named = store.projects().ok()?.into_iter().map(|(project, ..)| project).filter(|project| project.name == name);
+    let project = named.next().filter(|_| named.next().is_none())?;
+    let root = PathBuf::from(project.root);
+    Some(files::canonical(&root).unwrap_or(root))
 }
 
 /// Argument of commands that list the work of one branch.

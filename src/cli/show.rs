@@ -6,9 +6,10 @@ use super::project_argument::{BranchArgument, ProjectArgument, ProjectEvidence, 
 use crate::config::environment;
 use crate::error::{NO_PROJECT, UserError};
 use crate::evidence::{check, evidence_of};
-use crate::model::{Evidence, MemoryClaims, MemoryRow, Millis, SessionRow, StoredItem};
+use crate::model::{Evidence, MemoryClaims, MemoryRow, Millis, SearchScope, SessionRow, StoredItem};
 use crate::render::clean::{self, line};
 use crate::render::{evidence_text, session_log, time};
+use crate::store::Store;
 use crate::text::is_unseen;
 use crate::{lookup, platforms, recall};
 use anyhow::{Context, Result};
@@ -45,11 +46,17 @@ pub fn run(args: &ShowArguments) -> Result<()> {
         )
     };
     let store = open(&config)?.ok_or_else(unknown)?;
-    let Some(found) = lookup::find(&store, &args.id)? else {
-        let found = evidence_of_commit(args)?.ok_or_else(unknown)?;
-        let text = if args.json { evidence_text::json(&found).to_string() } else { evidence_text::text(&found, output::style()) };
-        return output::entry(&text, args.json);
-    };
+    let mut found = lookup::find(&store, &args.id)?;
+    if found.is_none() && is_commit_id(&args.id) {
+        if let Some(evidence) = evidence_of_commit(args)? {
+            let json = args.json;
+            let text =
+                if json { evidence_text::json(&evidence).to_string() } else { evidence_text::text(&evidence, output::style()) };
+            return output::entry(&text, json);
+        }
+        found = command_of_commit(&store, &args.id)?;
+    }
+    let found = found.ok_or_else(unknown)?;
     let rotten = match &found {
         StoredItem::Memory(memory) => rotten_claims(args, memory),
         _ => None,
@@ -79,11 +86,22 @@ fn rotten_claims(args: &ShowArguments, memory: &MemoryRow) -> Option<MemoryClaim
     (!claims.rotten.is_empty()).then_some(claims)
 }
 
-/// The work behind a commit, if the id is one.
+fn is_commit_id(id: &str) -> bool {
+    (MIN_SHA..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// The work behind a commit of this repository.
 fn evidence_of_commit(args: &ShowArguments) -> Result<Option<Evidence>> {
-    let is_id = (MIN_SHA..=64).contains(&args.id.len()) && args.id.bytes().all(|b| b.is_ascii_hexdigit());
-    let Some(evidence) = is_id.then(|| ProjectEvidence::open(&args.project).ok()).flatten() else { return Ok(None) };
+    let Ok(evidence) = ProjectEvidence::open(&args.project) else { return Ok(None) };
     evidence_of(&evidence.recorded(), &args.project.folder()?, &args.id)
+}
+
+/// The recorded command that made a commit of any project.
+fn command_of_commit(store: &Store, id: &str) -> Result<Option<StoredItem>> {
+    let id = id.to_ascii_lowercase();
+    let is_it = |sha: &String| sha.starts_with(&id) || id.starts_with(sha.as_str());
+    let made = store.recorded_commits(&SearchScope::default())?.into_iter().rfind(|commit| commit.shas.iter().any(is_it));
+    made.map_or(Ok(None), |commit| lookup::find(store, &format!("t{}", commit.tool_use)))
 }
 
 /// Minimum characters of a commit's id.

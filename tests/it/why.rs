@@ -92,6 +92,12 @@ fn a_line_and_its_commit_lead_to_the_request_and_the_checks() {
         "{made}"
     );
     assert_eq!(world.nmem(&["show", &sha[..8], "--json"]).json()["unit"]["id"], "u1", "show takes a commit, too");
+    // Outside the repository the command that made it is known; a project also has a name.
+    let outside = world.command(&["show", &sha[..8], "--json"]).current_dir(world.home()).spawn().unwrap();
+    assert_eq!(world.finish(outside).json()["id"], "t3");
+    let name = world.project().file_name().unwrap().to_string_lossy().into_owned();
+    let named = world.command(&["show", &sha[..8], "--json", "--project", &name]).current_dir(world.home()).spawn().unwrap();
+    assert_eq!(world.finish(named).json()["unit"]["id"], "u1");
 
     // A line and a commit of a person are said to be so, and the exit code says it.
     let own = world.nmem(&["why", "greet.py:1", "--json"]);
