@@ -150,10 +150,39 @@ fn git(rest: &[&str]) -> CommandKind {
     CommandKind::Git
 }
 
+/// Whether a word before the verb of a runner is followed by a value.
+fn takes_value(name: &str, word: &str) -> bool {
+    const VALUED: [&str; 11] = [
+        "--filter",
+        "-F",
+        "--prefix",
+        "-C",
+        "--dir",
+        "--cwd",
+        "--workspace",
+        "--manifest-path",
+        "--package",
+        "--project",
+        "--directory",
+    ];
+    match word {
+        "-w" => name == "npm",
+        "-f" | "--file" => matches!(name, "make" | "just" | "mvn" | "docker"),
+        "workspace" => name == "yarn",
+        _ => VALUED.contains(&word),
+    }
+}
+
 fn runner(name: &str, rest: &[&str]) -> CommandKind {
-    let skipped =
-        |w: &&&str| !w.starts_with('-') && !w.starts_with('+') && !matches!(**w, "run" | "exec" | "x" | "tool" | "compose");
-    let mut words = rest.iter().filter(skipped);
+    let is_verb =
+        |w: &&str| !w.starts_with('-') && !w.starts_with('+') && !matches!(*w, "run" | "exec" | "x" | "tool" | "compose");
+    // `pnpm --filter api test`, `make -C docs all`, `yarn workspace api test`: the value of an option is no verb.
+    let mut is_value = false;
+    let without_values = rest.iter().copied().filter(|w| {
+        let skips = std::mem::replace(&mut is_value, takes_value(name, w));
+        !skips && !is_value
+    });
+    let mut words = without_values.filter(is_verb);
     let Some(verb) = words.next() else {
         return match name {
             "make" | "just" | "gradle" | "gradlew" => CommandKind::Build,
@@ -184,7 +213,7 @@ fn runner(name: &str, rest: &[&str]) -> CommandKind {
             CommandKind::Install
         }
         "verify" if name.starts_with("mvn") => CommandKind::Test,
-        "pip" | "pip3" if words.next().is_some_and(|w| *w == "install") => CommandKind::Install,
+        "pip" | "pip3" if words.next().is_some_and(|w| w == "install") => CommandKind::Install,
         _ => CommandKind::Other,
     }
 }
@@ -443,6 +472,13 @@ mod tests {
             ("go vet ./...", Lint),
             ("go mod tidy", Install),
             ("rtk test bun run unit", Test),
+            (". \"$NVM_DIR/nvm.sh\" && nvm use && pnpm --filter @acme/api test", Test),
+            ("pnpm -C packages/api run build", Build),
+            ("npm --prefix web -w api run lint", Lint),
+            ("yarn workspace @acme/api test", Test),
+            ("make -C docs -f Makefile.dev test", Test),
+            ("cargo --manifest-path fuzz/Cargo.toml build", Build),
+            ("pnpm --filter test dev", Other),
             ("rtk lint bun run lint 2>&1", Lint),
             ("rtk err cargo build", Build),
             ("rtk git status", Git),
