@@ -15,6 +15,17 @@ const LINES: usize = 8;
 /// Weight of the names that two errors share: paths, numbers and quoted names.
 const NAMES: f64 = 0.3;
 
+/// Likeness of two errors with one code.
+const SAME_CODE: f64 = 0.95;
+
+/// Whether a word in lower case is the code of an error: `err_pnpm_unsupported_engine`, `ts2741`, `e0502`.
+fn is_code(word: &str) -> bool {
+    let digits = word.trim_start_matches(|c: char| c.is_ascii_lowercase());
+    let letters = word.len() - digits.len();
+    let is_numbered = (1..=5).contains(&letters) && (3..=5).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+    is_numbered || word.len() >= 8 && word.matches('_').count() >= 2
+}
+
 /// An error without paths, numbers and quoted names, and those apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
@@ -44,7 +55,8 @@ impl Signature {
         let same: Vec<String> = same.into_iter().map(trimmed).filter(|word| !word.is_empty()).take(WORDS).collect();
         let names = other.into_iter().chain(named.split_whitespace()).flat_map(words).map(str::to_lowercase);
         let signature = Signature { words: same, names: names.collect() };
-        (!signature.words.is_empty() && signature.words.len() + signature.names.len() >= LEAST).then_some(signature)
+        let says = !signature.words.is_empty() && signature.words.len() + signature.names.len() >= LEAST;
+        (says || signature.words.iter().any(|word| is_code(word))).then_some(signature)
     }
 
     /// The words in order, as one text.
@@ -63,6 +75,9 @@ impl Signature {
         let (a, b): (BTreeSet<&String>, BTreeSet<&String>) = (self.words.iter().collect(), other.words.iter().collect());
         let shared = a.intersection(&b).count() as f64;
         let words = (shared / a.union(&b).count() as f64 + shared / a.len().min(b.len()) as f64) / 2.0;
+        // The code of an error says which one it is.
+        let mut shared_all = a.intersection(&b).copied().chain(self.names.intersection(&other.names));
+        let words = if shared_all.any(|word| is_code(word)) { words.max(SAME_CODE) } else { words };
         let names = match self.names.union(&other.names).count() {
             0 => 0.0,
             all => self.names.intersection(&other.names).count() as f64 / all as f64,
@@ -110,7 +125,9 @@ const VALUED: Words =
 /// tail` it is `cd app && A=1 go test ./...`. `None` if the line does not run it.
 pub fn call(line: &str, program: &str) -> Option<String> {
     let mut folder = None;
-    for part in parts(line) {
+    let whole = line.split("\\\n").map(str::trim).collect::<Vec<_>>().join(" ");
+    for part in parts(&whole) {
+        let part = KEYWORDS.iter().find_map(|keyword| part.strip_prefix(keyword)).unwrap_or(part);
         if begins_with("cd ", part) {
             folder = Some(part).filter(|part| !part.contains('/') || !part[3..].trim_start().starts_with(['/', '~', '"']));
             continue;
@@ -122,6 +139,11 @@ pub fn call(line: &str, program: &str) -> Option<String> {
     }
     None
 }
+
+/// Words of the shell before a command.
+const KEYWORDS: [&str; 6] = ["do ", "then ", "else ", "if ", "while ", "! "];
+/// Programs that only look for a program, or install, print or end it.
+const NAMES_ONLY: Words = "which|type|whereis|man|echo|printf|grep|rg|pgrep|pkill|killall|brew|apt|apt-get|ls|cat|for|in";
 
 /// Whether a command runs a program, itself or by another one (`npx`, `timeout 60`). Options may stand between the
 /// program and its subcommand: `git -C app push` runs `git push`.
@@ -139,6 +161,7 @@ fn runs(part: &str, program: &str) -> bool {
         })
     };
     let by_others = words.iter().take(BY_OTHERS).take_while(|word| !word.starts_with(['-', '"', '\'', '$', '('])).count();
+    let by_others = words.iter().take(by_others).take_while(|word| !is_one_of(NAMES_ONLY, word)).count();
     (0..words.len().min(by_others + 1)).any(begins)
 }
 
@@ -155,13 +178,16 @@ pub fn form(call: &str) -> String {
     }
     let mut words: Vec<&str> = Vec::new();
     let mut after_valued = false;
+    // The filter of these names a package, that of others a test.
+    let by_package = bare.split_whitespace().any(|word| matches!(word, "pnpm" | "turbo" | "yarn"));
     for word in bare.split_whitespace() {
         let is_place = word.contains('/') && !word.ends_with("...") || word.contains('.') && !word.starts_with('.');
         let is_number = word.chars().all(|c| c.is_ascii_digit() || c == '#');
-        if !(after_valued || is_place && !word.contains('=') || is_number) {
+        let is_package = by_package && word.starts_with('@');
+        if !(after_valued || is_place && !is_package && !word.contains('=') || is_number) {
             words.push(word);
         }
-        after_valued = is_one_of(VALUED, word);
+        after_valued = is_one_of(VALUED, word) && !(by_package && matches!(word, "--filter" | "-F"));
     }
     words.join(" ")
 }
@@ -239,6 +265,17 @@ mod tests {
     }
 
     #[test]
+    fn the_code_of_an_error_says_which_one_it_is() {
+        let signature = |line: &str| Signature::of(line).unwrap();
+        let line = "ERR_PNPM_UNSUPPORTED_ENGINE  Unsupported environment (bad pnpm and/or Node.js version)";
+        assert!(signature("ERR_PNPM_UNSUPPORTED_ENGINE").likeness(&signature(line)) >= SAME_CODE);
+        let [asked, printed] =
+            ["error TS2741: Property 'props' is missing", "src/a.ts(1,7): error TS2741: Property 'x' is missing in type"];
+        assert!(signature(asked).likeness(&signature(printed)) >= SAME_CODE);
+        assert_eq!(Signature::of("failed"), None);
+    }
+
+    #[test]
     fn a_call_is_the_part_that_runs_the_program() {
         let line = "cd app && CGO_ENABLED=0 go test ./... -run 'A|B' 2>&1 | tail -5; echo done";
         assert_eq!(call(line, "go test").unwrap(), "cd app && CGO_ENABLED=0 go test ./... -run 'A|B'");
@@ -248,6 +285,9 @@ mod tests {
         assert_eq!(call("timeout 60 npx biome check src", "biome check").unwrap(), "timeout 60 npx biome check src");
         assert_eq!(call("echo hello; grep -r go test", "go test"), None);
         assert_eq!(call("git commit -m \"go test && more\"", "go test"), None);
+        assert_eq!(call("for d in a b; do go vet ./$d; done", "go").unwrap(), "go vet ./$d");
+        assert_eq!(call("which docker || brew install docker", "docker"), None);
+        assert_eq!(call("go test \\\n  ./...", "go").unwrap(), "go test ./...");
     }
 
     #[test]

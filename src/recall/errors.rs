@@ -126,6 +126,9 @@ const NEAR: i64 = 6;
 /// Maximum bytes of a call; longer calls are skipped.
 const LONG: usize = 200;
 
+/// Successes that a form is credited with which worked where another failed.
+const INSTEAD: usize = 3;
+
 /// Returns the forms in which a program is called, working forms first.
 pub fn command_forms(store: &Store, scope: &SearchScope, program: &str) -> Result<Vec<CommandForm>> {
     let program = program.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -160,7 +163,9 @@ pub fn command_forms(store: &Store, scope: &SearchScope, program: &str) -> Resul
     }
     mark_working(&calls, &mut forms);
     let mut forms: Vec<CommandForm> = forms.into_values().collect();
-    let order = |form: &CommandForm| (form.succeeded > 0, form.worked_instead, form.succeeded, form.last_at);
+    // A form that worked where another failed counts as several, but not as more than one of daily use.
+    let worth = |form: &CommandForm| form.succeeded + if form.worked_instead { INSTEAD } else { 0 };
+    let order = |form: &CommandForm| (form.succeeded > 0, worth(form), form.last_at);
     forms.sort_by_key(|form| Reverse(order(form)));
     Ok(forms)
 }
