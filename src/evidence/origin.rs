@@ -273,7 +273,8 @@ pub fn why_commit(recorded: &ProjectRecords, commits: &CommitIndex, sha: &str) -
     why.recorded_as = same.map(|(_, id)| id);
     why.lines = (all, written);
     let own = why.unit.as_ref().map(|unit| unit.id);
-    if why.certainty != Certainty::Unknown {
+    // Few lines may be alike by chance.
+    if why.certainty != Certainty::Unknown || written >= LEAST {
         for (unit, lines) in by_unit.into_iter().filter(|(unit, _)| Some(*unit) != own) {
             why.others.extend(recorded.store.unit_by_row(unit)?.map(|unit| (unit, lines)));
         }

@@ -40,6 +40,10 @@ fn reason(origin: &Origin) -> String {
         (Certainty::Unknown, true) => {
             "No recorded edit wrote this text: a person did, or another machine, or it is older than the recording.".into()
         }
+        (Certainty::Unknown, false) if !origin.others.is_empty() => {
+            let (all, written) = origin.lines;
+            format!("Recorded edits wrote {written} of its {all} lines; a person wrote the rest, or another machine.")
+        }
         (Certainty::Unknown, false) => {
             "Nothing recorded is behind this commit: a person made it, or another machine, or it is older than the recording."
                 .into()
