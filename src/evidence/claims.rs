@@ -226,7 +226,7 @@ fn claims_of(memory: &MemoryRow, manifests: &[String]) -> Vec<Claim> {
     let facts = facts.into_iter().flatten().filter_map(serde_json::Value::as_str);
     let lines = [Some(memory.title.as_str()), memory.subtitle.as_deref(), memory.body.as_deref()];
     let mut claims: Vec<Claim> = Vec::new();
-    for line in lines.into_iter().flatten().flat_map(str::lines).chain(facts) {
+    for line in lines.into_iter().flatten().flat_map(str::lines).chain(facts).filter(|line| !tells_removal(line)) {
         for claim in claims_in(line, &edited) {
             if claims.len() < CLAIMS && !claims.contains(&claim) {
                 claims.push(claim);
@@ -238,6 +238,14 @@ fn claims_of(memory: &MemoryRow, manifests: &[String]) -> Vec<Claim> {
         }
     }
     claims
+}
+
+/// Whether a line says that something was taken out: then nothing is claimed to be there.
+fn tells_removal(line: &str) -> bool {
+    const WORDS: [&str; 9] =
+        ["removed", "remove ", "deleted", "delete ", "dropped", "no longer", "reverted", "is gone", "are gone"];
+    let lower = line.to_lowercase();
+    WORDS.iter().any(|word| lower.contains(word))
 }
 
 /// The claims in one line. Names and settings are of the only file that the line names, or that the memory is about.
@@ -401,6 +409,12 @@ mod tests {
             Claim::Command { line, passes } => format!("{line}: {passes}"),
         };
         claims_in(line, edited).into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn what_was_taken_out_is_not_claimed_to_be_there() {
+        assert!(tells_removal("Removed `showModal` and `modalType` from `src/summary.tsx`"));
+        assert!(!tells_removal("`src/summary.tsx` has `showModal`"));
     }
 
     #[test]
