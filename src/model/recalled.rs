@@ -15,6 +15,8 @@ pub struct Recalled {
     pub branch: Option<String>,
     /// True on a topic branch; false on a trunk, or if the branch is unknown.
     pub on_topic_branch: bool,
+    /// A session on another branch is newer than `last`.
+    pub others_are_newer: bool,
     /// Findings and changes of its last unit, most informative first.
     pub came_of_it: Vec<MemoryRow>,
     /// Files that the last session edited after its last commit.

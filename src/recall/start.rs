@@ -198,6 +198,11 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         [decisions, came_of_it, observations].map(|memories| memories.into_iter().filter(holds).collect());
     let annotations = Annotations { contradicted_by, stale };
     let why = near.into_iter().map(|past| (past.unit, (past.score, past.why))).collect();
+    let is_newer = |last: &SessionOverview| {
+        let before = all.iter().take_while(|(id, _)| *id != last.session.id);
+        before.filter_map(|(_, branch)| branch.as_deref()).any(|branch| here.branch.is_some_and(|here| here != branch))
+    };
+    let others_are_newer = last.as_ref().is_some_and(is_newer);
     let recent: Vec<i64> = last.iter().map(|last| last.session.id).collect();
     let failing = failing_checks(parts.read(store.checks_of_sessions(&recent, project, here.root))?);
     let strangers = parts.read(store.count_of_strangers(project))?;
@@ -208,6 +213,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         last,
         branch: here.branch.map(String::from),
         on_topic_branch,
+        others_are_newer,
         came_of_it,
         not_committed,
         active,
@@ -282,6 +288,14 @@ fn sessions(
         }
     }
     sessions.retain(|session| Some(session.id) != here.own);
+    // Sessions of nothing but questions hide no work.
+    let is_work = |session: &SessionRow| {
+        let branch = session.end_branch.as_deref().or(session.start_branch.as_deref());
+        session.tool_uses > 0 && (here.branch.is_none() || branch.is_none() || branch == here.branch)
+    };
+    if !sessions.iter().any(is_work) {
+        sessions.extend(store.last_session_with_tools(project, here.branch)?.filter(|last| Some(last.id) != here.own));
+    }
     overviews(store, sessions, Some(project), UNITS, 1, now)
 }
 

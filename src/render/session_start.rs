@@ -131,7 +131,11 @@ fn unlike(memories: &[MemoryRow]) -> Vec<&MemoryRow> {
 /// Adds the branch's last session and where its work stopped.
 fn last_session(block: &mut Block, recalled: &Recalled) {
     let Some(last) = &recalled.last else { return };
-    let name = if recalled.on_topic_branch { "Last session on this branch" } else { "Last session" };
+    let name = match &recalled.branch {
+        _ if recalled.on_topic_branch => "Last session on this branch".to_string(),
+        Some(branch) if recalled.others_are_newer => format!("Last session on {}", clean::line(branch, 60)),
+        _ => "Last session".to_string(),
+    };
     block.push(&format!("\n{name}, {}:", heading(last, recalled.branch.as_deref(), recalled.agent)));
     // On a trunk, the name of finished work is enough.
     let is_brief = !recalled.on_topic_branch && recalled.branch.is_some() && !is_open(last, recalled);

@@ -138,6 +138,15 @@ impl Store {
         Ok(statement.query_map(params![project, limit as i64], session)?.collect::<Result<_, _>>()?)
     }
 
+    /// Reads the last session of a project that used a tool, on a branch unless it is `None`.
+    pub fn last_session_with_tools(&self, project: i64, branch: Option<&str>) -> Result<Option<SessionRow>> {
+        let sql = format!(
+            "{SESSION} WHERE s.project_id = ?1 AND s.tool_uses > 0 AND s.prompts > 0
+               AND (?2 IS NULL OR coalesce(s.end_branch, s.start_branch, ?2) = ?2) ORDER BY s.active_at DESC LIMIT 1"
+        );
+        Ok(self.conn.prepare_cached(&sql)?.query_row(params![project, branch], session).optional()?)
+    }
+
     /// Returns at most `limit` non-empty sessions that worked in projects, with an event since a time, newest first, and
     /// their total number.
     pub fn sessions_since(&self, scope: &SearchScope, since: Option<Millis>, limit: usize) -> Result<(Vec<SessionRow>, usize)> {
