@@ -125,6 +125,25 @@ fn about(store: &Store, project: i64, path: &str) -> Result<Vec<MemoryRow>> {
     store.memories_about(project, path, [&trap, &solution], KNOWN)
 }
 
+/// Minimum characters of a file's name by which it is recognized without its ending.
+const STEM: usize = 8;
+
+/// A memory as far as it is about a file: what was changed or found in several files has the fact that names this one as its
+/// title. `None` if it says nothing of it.
+fn about_file(mut memory: MemoryRow, path: &str) -> Option<MemoryRow> {
+    if memory.kind.is_lasting() || memory.is_tried() || memory.pinned || memory.by_hand || memory.files.len() < 2 {
+        return Some(memory);
+    }
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let stem = name.split('.').next().filter(|stem| stem.len() >= STEM);
+    let is_named = |text: &str| text.contains(name) || stem.is_some_and(|stem| text.contains(stem));
+    if !is_named(&memory.title) {
+        let fact = memory.list("facts").into_iter().find(|fact| is_named(fact))?.to_string();
+        memory.title = fact;
+    }
+    Some(memory)
+}
+
 /// The most important memories about a file that may be injected unasked.
 fn best(store: &Store, mut memories: Vec<MemoryRow>, path: &str) -> Result<Vec<MemoryRow>> {
     // A memory that names the file is about it; one that only changed the file may be about anything.
@@ -143,7 +162,7 @@ fn best(store: &Store, mut memories: Vec<MemoryRow>, path: &str) -> Result<Vec<M
         ))
     });
     let mut best = Vec::new();
-    for memory in memories {
+    for memory in memories.into_iter().filter_map(|memory| about_file(memory, path)) {
         if best.len() < OF_FILE && says_something(&memory) && is_trusted(store, &memory)? {
             best.push(memory);
         }

@@ -165,6 +165,46 @@ fn a_file_that_bit_somebody_is_spoken_of_once_before_it_is_changed() {
     assert_eq!(later(&world, "fourth", "main").is_about_to("Edit", "src/export.rs"), "");
 }
 
+#[test]
+fn before_an_edit_work_on_several_files_is_quoted_with_what_it_says_of_this_one() {
+    let world = World::new();
+    let mut review = later(&world, "review", "main");
+    review.at = NINE - 2 * DAY;
+    review.ask("Fix what the reviewer found in the exporter and the importer");
+    review.edit("src/csv_export.rs").edit("src/csv_import.rs").edit("src/notes.rs");
+    review.bash("cargo test", "test result: ok. 9 passed");
+    review.close(
+        "Fixed the findings of the review.\n\n- Fixed: `src/csv_export.rs` wrote a row without its last field when the file was cut\n- Fixed: `src/csv_import.rs` failed on an empty line because the header was read twice",
+    );
+    review.end();
+    let mut session = later(&world, "next", "main");
+    session.ask("Use semicolons from now on");
+    let said = session.is_about_to("Edit", "src/csv_export.rs");
+    assert!(said.contains("without its last field") && !said.contains("empty line"), "{said}");
+    assert_eq!(session.is_about_to("Edit", "src/notes.rs"), "", "it says nothing of this file");
+}
+
+#[test]
+fn sessions_of_nothing_but_questions_do_not_hide_the_last_work() {
+    let world = World::new();
+    past(&world);
+    for n in 0..12 {
+        let id = format!("question-{n}");
+        let mut session = later(&world, &id, "main");
+        session.at = NINE - DAY + n * MINUTE;
+        session.ask("What is a monad?").close("A box that can be chained.").end();
+    }
+    let mut next = Session::new(&world, "next");
+    let start = next.starts("startup");
+    assert!(start.contains("Last session, 2026-11-18") && start.contains("src/export.rs"), "{start}");
+    // Newer work is on another branch, so this is not the last session of all.
+    let mut other = later(&world, "other", "fix/fonts");
+    other.ask("Load the fonts once").edit("src/fonts.rs").close("Fonts are loaded once now.").end();
+    branch(&world, "main");
+    let start = Session::new(&world, "after").starts("startup");
+    assert!(start.contains("Last session on main, 2026-11-18"), "{start}");
+}
+
 /// Writes a file as some other hand would, when no session is at work.
 fn by_other_hands(world: &World, file: &str, text: &str) {
     written_at(world, file, text, NINE - DAY);
