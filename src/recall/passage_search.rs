@@ -93,7 +93,8 @@ pub fn search_by(
         return Ok(Searched { hits: hits.into_iter().take(limit).collect(), total, is_open_ended, ..Searched::default() });
     }
     let named = files_named(text);
-    if !named.is_empty() && !store.knows_any_file(&named)? {
+    let is_unknown = !named.is_empty() && !store.knows_any_file(&named)?;
+    if is_unknown && is_about_file(text, &named) {
         return Ok(Searched { grade: Some(Grade::None), ..Searched::default() });
     }
     let mut searched = by_words(store, &query, kinds, filter, limit, embed(text), &weights)?;
@@ -104,10 +105,26 @@ pub fn search_by(
         searched.corrected = (!searched.hits.is_empty()).then(|| nearest.sought());
         // Other words are unknown, too.
         if nearest.len() < query.len() {
-            searched.grade = searched.grade.map(|grade| if grade == Grade::Strong { Grade::Weak } else { grade });
+            searched.grade = weak_at_most(searched.grade);
         }
     }
+    if is_unknown {
+        searched.grade = weak_at_most(searched.grade);
+    }
     Ok(searched)
+}
+
+fn weak_at_most(grade: Option<Grade>) -> Option<Grade> {
+    grade.map(|grade| if grade == Grade::Strong { Grade::Weak } else { grade })
+}
+
+/// Words of a question besides the files that it names, from which it is about more than these.
+const SUBJECT: usize = 4;
+
+/// Whether a question is about nothing but the files that it names: a file that is not known yet may be one to write.
+fn is_about_file(question: &str, files: &[&str]) -> bool {
+    let rest = files.iter().fold(question.to_string(), |rest, file| rest.replace(file, " "));
+    rank::subject(&rest).len() < SUBJECT
 }
 
 fn by_words(
@@ -595,6 +612,9 @@ mod tests {
         }
         assert_eq!(graded("zzqqy"), (Grade::None, 0));
         assert_eq!(graded("why does src/never.rs refresh"), (Grade::None, 0), "no such file is known");
+        assert!(is_about_file("why does src/never.rs refresh", &["src/never.rs"]));
+        let to_write = "add a target for the Gemini agent that writes its rules to GEMINI.md";
+        assert!(!is_about_file(to_write, &["GEMINI.md"]), "a file that is to be written is not known yet");
     }
 
     /// A message's passage as a hit, in the session `s`.
