@@ -6,7 +6,7 @@ use super::offers::{WORDS_ALONE, answers, choice};
 use super::score::ScoredStatements;
 use super::statements::{StatementForm, Words, begins_with, has_word_of, word_count};
 use super::turns::{Speaker, Turn, is_project_change, likeness};
-use super::user_decisions::{Decided, answer_lasts, decided, is_of_design, settles, with_reason};
+use super::user_decisions::{Decided, answer_lasts, decided, forbids_what_was_said, is_of_design, settles, with_reason};
 use crate::languages::{Language, in_english};
 use crate::model::{Finding, IN_PLAN, MemoryFile, Provenance, STATED_IN, Source, ToolUseRow, UserAnswer};
 use crate::text::{alike, cut, files_named, is_stop_word};
@@ -49,7 +49,14 @@ fn of_turn(turns: &[Turn], scored: &ScoredStatements, at: usize, reported: &[usi
     let follows = follows.or_else(|| (at..at + 3).find(|at| turns.get(*at).is_some_and(acts)));
     let own = scored.of_turn(at).filter(|i| scored.statements[*i].speaker == Speaker::User);
     let language = Language::of(&asked.text);
-    let said = own.filter_map(|i| Some((i, decided(&scored.statements[i].text, language)?)));
+    let of_user = |i: usize| scored.statements.get(i).filter(|one| one.turn == at && one.speaker == Speaker::User);
+    let forbidden = |i: usize| {
+        let (before, text) = (of_user(i.checked_sub(1)?)?, &scored.statements[i].text);
+        let said = format!("{} {}", before.text, text.trim_end_matches(['.', '!']));
+        let rule = Decided { said, alternatives: Vec::new(), reason: None, is_rule: true, lasts: true, is_definite: true };
+        forbids_what_was_said(text).then_some(rule)
+    };
+    let said = own.filter_map(|i| Some((i, forbidden(i).or_else(|| decided(&scored.statements[i].text, language))?)));
     let said: Vec<(usize, Decided)> = said.filter(|(i, _)| !shown.before(at, &scored.statements[*i].text)).collect();
     let (rules, wishes): (Vec<_>, Vec<_>) = said.into_iter().partition(|(_, decided)| decided.is_rule);
 

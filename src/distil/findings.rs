@@ -197,8 +197,11 @@ pub fn give_title(memories: &mut [RuleMemory], title: &str, turns: &[Turn], scor
         let lower = title.to_lowercase();
         turns.iter().filter_map(|turn| turn.asked).any(|asked| asked.text.to_lowercase().contains(&lower))
     };
+    // What another turn reports is no title of this work.
+    let says = |turn: &usize| scored.statements[scored.of_turn(*turn)].iter().any(|one| alike(&one.text, title));
+    let is_elsewhere = |work: &RuleMemory| !work.turns.iter().any(says) && (0..turns.len()).any(|turn| says(&turn));
     let work = memories.iter_mut().find(is_work).filter(|work| is_detail(work));
-    if let Some(work) = work.filter(|_| is_plans || !is_request()) {
+    if let Some(work) = work.filter(|work| is_plans || !is_request() && !is_elsewhere(work)) {
         let detail = std::mem::replace(&mut work.title, title.to_string());
         let facts = std::mem::take(&mut work.facts);
         for fact in std::iter::once(detail).chain(facts) {
@@ -496,8 +499,7 @@ const TURNING: Words = "alternatives|options rejected|considered|removed|deleted
 /// Headings over the description of a defect.
 const DEFECTS: Words = "cause|problem|issue|bug|what was wrong|why it|before|symptom|current behavior|current behaviour";
 /// First words of a description of a defect.
-const BEGINS: Words =
-    "root cause|the root cause|the bug|the issue|the problem|problem|issue|bug|before|the old |cause|previously";
+const BEGINS: Words = "root cause|the root cause|the bug|the issue|the problem|problem|issue|bug|before|the old |cause|previously|critical:|high:|medium:|high/medium|critical-|high-|medium-";
 /// Words of a remark, a guess or a check: no description of a defect.
 const NO_DEFECT: Words = " you |possibly|likely|maybe|might|unnecessary|unreachable|not needed|accurate|confirmed|checked|explains|was considered|were considered|but ";
 /// First words of what was done about it.
@@ -685,7 +687,7 @@ mod tests {
 
     #[test]
     fn only_a_defect_that_was_worked_on_is_called_fixed() {
-        let answer = "The `HeaderCache` was being read while the header was missing from the file.\n\n\
+        let answer = "Medium: `HeaderCache` can return a missing header of the file.\n\nThe `HeaderCache` was being read while the header was missing from the file.\n\n\
                       Add missing `HeaderCache` tests for the file. The `HeaderCache` was unnecessary, so the error is gone. \
                       You were right that the `HeaderCache` was missing from the file.";
         let mut story = unit(&[("Read the header after the file", &[("edit", "src/cache.rs", true)], answer)]);
@@ -694,7 +696,7 @@ mod tests {
         let scored = ScoredStatements::new(&turns, &super::super::ScoreWeights::fitted());
         let of_agent = (0..scored.statements.len()).filter(|at| scored.statements[*at].speaker == Speaker::Agent);
         let fixed: Vec<bool> = of_agent.map(|at| worded(&scored, at).starts_with("Fixed: ")).collect();
-        assert_eq!(fixed, [true, false, false, false], "{answer}");
+        assert_eq!(fixed, [true, true, false, false, false], "{answer}");
     }
 
     #[test]

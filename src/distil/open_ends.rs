@@ -245,7 +245,11 @@ fn left(turns: &[Turn], scored: &ScoredStatements) -> Vec<usize> {
         let english = &said.lower;
         let heading = &scored.headings[*at];
         let label = english.split_once([':', '-', '：']).map_or("", |(label, _)| label.trim());
-        let is_said = is_one_of(LEFT, heading.trim()) || is_one_of(LEFT, label) || has_word_of(DEFERRED, english);
+        // What a document decided to leave out is quoted, or stands below its decisions.
+        let is_decided = has_word_of("decision|decided", heading) || english.contains(['"', '“']);
+        let is_said = is_one_of(LEFT, heading.trim())
+            || is_one_of(LEFT, label)
+            || has_word_of(DEFERRED, english) && !(is_decided && english.contains("deferred"));
         // What the agent asked is open until the user says something.
         let is_answered = is_one_of("open|open questions|pending", heading.trim()) && said.turn + 1 < turns.len();
         is_said

@@ -141,6 +141,12 @@ pub fn decided(sentence: &str, language: Language) -> Option<Decided> {
     })
 }
 
+/// Whether a sentence forbids for good what the one before it speaks of: "Never do that again on your own".
+pub fn forbids_what_was_said(sentence: &str) -> bool {
+    const BEGINS: Words = "never do that|never do this|never do it|don't ever do|do not ever do|don't do that again|do not do that again|don't do this again|do not do this again|don't do it again";
+    begins_with(BEGINS, without_fillers(&in_english(sentence).to_lowercase().replace('’', "'")))
+}
+
 /// `is_gloss`: the cue words are English, but their order may be another one: verbs may come late.
 fn decided_in_english(sentence: &str, is_gloss: bool) -> Option<Decided> {
     const LONG: usize = 300;
@@ -200,6 +206,8 @@ fn ends_with_ever(lower: &str) -> bool {
     lower.trim_end_matches(['.', '!']).split(", ").any(|clause| clause.ends_with(" ever") && denies(clause))
 }
 
+/// Words before what somebody else says.
+const REPORTED: Words = " mentions that | mention that | says that | states that | claims that | suggests that | suggested that | argues that | reports that | according to ";
 /// Words of one who weighs what was proposed.
 const WEIGHED: Words = "something we should|we should do but|no idea|let's just see|let’s just see|let's see";
 /// Words for what was said so far.
@@ -235,6 +243,10 @@ fn is_wish(lower: &str, bare: &str, conditional: bool) -> bool {
     }
     if begins_with(REPORTS, bare) || bare.contains(" seems ") {
         return bare.starts_with("not sure") && bare.contains(" should ");
+    }
+    // "The ticket mentions that it should be dropped" is what the ticket says.
+    if has_word_of(REPORTED, bare) {
+        return false;
     }
     // "It's something we should do" weighs, and a discussion that is to be written down settles nothing by that.
     if has_word_of(WEIGHED, bare) || has_word_of("document |capture |write down |write up ", bare) && has_word_of(DISCUSSED, bare)
@@ -566,6 +578,7 @@ mod tests {
             "Can we document this whole discussion somewhere in the planning?",
             "We should capture all of this in the docs folder.",
             "Let's just see how it goes.",
+            "The ticket mentions that this is a breaking change, and the same strategy should be followed.",
         ] {
             assert_eq!(decided(said), None, "{said}");
         }
@@ -573,6 +586,7 @@ mod tests {
         let schema = decided("Full schema should not be updated ever, it is a snapshot.").expect("a wish");
         assert!(schema.lasts);
         assert!(!decided("The schema should not be updated here.").expect("a wish").lasts);
+        assert!(forbids_what_was_said("Never do that again on your own.") && !forbids_what_was_said("Never do the review."));
     }
 
     #[test]

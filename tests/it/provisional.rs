@@ -228,6 +228,20 @@ fn an_option_is_chosen_by_its_number_and_both_in_words() {
 }
 
 #[test]
+fn what_is_never_to_be_done_again_is_kept_with_what_it_was() {
+    let world = World::new();
+    session(&world, "again")
+        .ask("Review the parser in src/parser.rs")
+        .edit("src/parser.rs")
+        .close("I ran the review and fixed its findings in `src/parser.rs`.")
+        .ask("I told you that I run the review tool myself. Never do that again on your own.")
+        .close("Understood.")
+        .end();
+    let found = world.sql("SELECT kind || ': ' || title FROM memories WHERE kind = 'decision'");
+    assert_eq!(found, "decision: I told you that I run the review tool myself. Never do that again on your own");
+}
+
+#[test]
 fn steps_findings_and_chores_are_no_choices() {
     let world = World::new();
     session(&world, "no-choices")
@@ -425,6 +439,10 @@ fn a_person_ends_an_open_end_and_opens_it_again() {
         world.nmem(&["units", "--open", "--json"]).lines().iter().map(|end| end["id"].as_str().unwrap().into()).collect();
     assert_snapshot!(world.typed(&["done", &ids[0]]).text(), @"
     m3 is done: A report of the skipped rows for the accountant
+    [exit 0]
+    ");
+    assert_snapshot!(world.typed(&["done", &ids[0]]).text(), @"
+    m3 has ended already: A report of the skipped rows for the accountant
     [exit 0]
     ");
     assert_snapshot!(world.typed(&["done", "--drop", &ids[1]]).text(), @"
