@@ -259,9 +259,7 @@ pub fn rows_of(store: &Store, ids: &[String]) -> Result<DeleteFilter> {
                 wanted.tool_uses.extend(tool_uses);
             }
             StoredItem::Session(_) if ids.len() > 1 => {
-                return Err(
-                    UserError::usage("--session cannot be combined with other options", "nmem forget --session ID").into()
-                );
+                return Err(UserError::usage("a whole session is forgotten alone", "give one id: nmem forget s12").into());
             }
             StoredItem::Session(session) => wanted.session = Some(session.id),
         }

@@ -313,8 +313,15 @@ pub fn done(args: &DoneArguments) -> Result<()> {
         (_, true) => (Some(Ending::Dropped), "is dropped"),
         _ => (Some(Ending::Done), "is done"),
     };
-    store.write(|tx| ends.iter().try_for_each(|end| tx.set_ended(end.id, ending)))?;
-    ends.iter().try_for_each(|end| output::say(&format!("m{} {word}: {}", end.id, line(&end.title, 100))))
+    // What ended it by itself is worth keeping.
+    let (known, open): (Vec<MemoryRow>, Vec<MemoryRow>) =
+        ends.into_iter().partition(|end| end.has_ended() && ending == Some(Ending::Done));
+    store.write(|tx| open.iter().try_for_each(|end| tx.set_ended(end.id, ending)))?;
+    known.iter().try_for_each(|end| {
+        let by = end.text("ended").filter(|by| by.starts_with('u')).map(|by| format!(" by {by}")).unwrap_or_default();
+        output::say(&format!("m{} has ended{by} already: {}", end.id, line(&end.title, 100)))
+    })?;
+    open.iter().try_for_each(|end| output::say(&format!("m{} {word}: {}", end.id, line(&end.title, 100))))
 }
 
 fn open_end(store: &Store, id: &str) -> Result<MemoryRow> {

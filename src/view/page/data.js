@@ -7,6 +7,8 @@ const POINTS = {
   subagent: "at the start of a subagent",
 };
 const SAID = { __proto__: null, user: "you said it", agent: "the agent said it", tool: "a tool printed it", team: "the team said it" };
+/** Who said a memory, in words. */
+const saidBy = memory => (memory.provenance === "user" && memory.stated_in === "plan" ? "a plan that you ordered" : SAID[memory.provenance] || memory.provenance);
 const TRAPS = ["gotcha", "problem-solution", "trade-off"];
 
 let data = { agents: {}, sessions: [], units: [], memories: [], injections: [], failures: [], sources: {}, calls: [], totals: {} };

@@ -51,7 +51,7 @@ function memoryDetail(memory) {
     actions(memory),
     h("h3", null, "Where it comes from"),
     h("dl", null,
-      fact("said by", `${SAID[memory.provenance] || memory.provenance}; recorded by ${memory.made_by === "rules" ? "rules" : memory.made_by}${memory.by_hand ? ", checked by hand" : ""}`),
+      fact("said by", `${saidBy(memory)}; recorded by ${memory.made_by === "rules" ? "rules" : memory.made_by}${memory.by_hand ? ", checked by hand" : ""}`),
       fact("agent", agent(memory.platform)), fact("branch", branchOf(memory)), fact("project", memory.project && words(memory.project)),
       fact("work unit", memory.unit && [link(memory.unit), " ", words(line(index.units.get(memory.unit)?.title, 90))]),
       fact("session", index.sessions.get(memory.session) && link(index.sessions.get(memory.session).id)),

@@ -111,11 +111,11 @@ function memoryRow(memory, terms) {
   const title = marked(line(memory.title), terms);
   const received = index.received.get(memory.id);
   const facts = [
-    memory.made_by === "hand" || memory.by_hand ? "by hand" : SAID[memory.provenance], agent(memory.platform), index.hasProjects && memory.project,
+    memory.made_by === "hand" || memory.by_hand ? "by hand" : saidBy(memory), agent(memory.platform), index.hasProjects && memory.project,
     received && `received ${count(received.times, "time")}, used ${received.used}`, filesOf(memory).slice(0, 2).map(shortest).join(", "),
   ].filter(Boolean).join(" · ");
   return entry(memory.id, [
-    h("span", { class: `badge ${memory.kind}` }, memory.kind === "observation" || memory.kind === "entity" ? memory.type || memory.kind : memory.kind),
+    h("span", { class: `badge ${memory.kind}` }, memory.ended ? "ended" : memory.kind === "observation" || memory.kind === "entity" ? memory.type || memory.kind : memory.kind),
     h("span", { class: "title" }, memory.pinned && h("span", { class: "badge", title: "every session start has it" }, "pinned"), memory.pinned && " ", memory.superseded_by ? h("del", null, title) : title),
     h("span", { class: "clock" }, day(memory.created_at)),
   ], [facts,
