@@ -161,6 +161,7 @@ fn is_code(bytes: &[u8], name: &Name, value: &Value, password: bool) -> bool {
     let is_other = is_file_name(text)
         || is_address(text)
         || is_version(text)
+        || is_array_type(text)
         || find(text, b"(?").is_some()
         || is_argument && is_constant(text.strip_suffix(b")").unwrap_or(text));
     if is_other || is_reference(text) && (is_telling || !password && (same || is_path || is_type)) {
@@ -185,6 +186,13 @@ fn is_code(bytes: &[u8], name: &Name, value: &Value, password: bool) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a value is the type of an array of numbers: `privateKey: Uint8Array`, `let private_key = [0u8; 32]`.
+fn is_array_type(text: &[u8]) -> bool {
+    const ELEMENTS: [&[u8]; 7] = [b"Uint8", b"Uint16", b"Uint32", b"Int8", b"Int16", b"Int32", b"BigUint64"];
+    let element = text.strip_suffix(b"[]").unwrap_or(text).strip_suffix(b"Array");
+    element.is_some_and(|element| ELEMENTS.contains(&element)) || text == b"[0u8" || text.starts_with(b"Vec<u8>")
 }
 
 /// Whether nothing follows a value in its line, or words do: `token: …` in a note, and not in code.

@@ -160,8 +160,14 @@ impl Redactor {
     /// that is JSON stays JSON.
     pub fn again(&self, text: &str, is_id: bool) -> Option<Clean<String>> {
         let cleaned = catch_unwind(AssertUnwindSafe(|| {
-            let limit = if is_id { ID } else { Limit(usize::MAX / 4) };
-            self.redact(text, limit)
+            if is_id {
+                return self.redact(text, ID);
+            }
+            // What stands on the two sides of a cut was not next to each other.
+            let parts = text.split_inclusive(CUT).map(|part| (part, self.redact(part, Limit(usize::MAX / 4))));
+            let parts: Vec<(&str, Option<String>)> = parts.collect();
+            let is_changed = parts.iter().any(|(_, cleaned)| cleaned.is_some());
+            is_changed.then(|| parts.iter().map(|(part, cleaned)| cleaned.as_deref().unwrap_or(part)).collect::<String>())
         }));
         let Ok(cleaned) = cleaned else { return Some(Clean(String::from("[dropped: redaction failed]"))) };
         let cleaned = cleaned.filter(|cleaned| cleaned != text)?;
@@ -312,6 +318,9 @@ fn stand_in(id: &str) -> String {
     format!("redacted-{}", hash[..12].iter().map(|b| format!("{b:02x}")).collect::<String>())
 }
 
+/// End of the mark that stands where a text was cut.
+const CUT: &str = " bytes cut …]";
+
 /// Keeps two thirds of the limit from the head and one third from the tail; `missing` bytes have already been cut
 /// between them.
 fn cut_middle(text: &str, limit: Limit, missing: usize) -> String {
@@ -320,7 +329,7 @@ fn cut_middle(text: &str, limit: Limit, missing: usize) -> String {
     }
     let room = limit.0.saturating_sub(40);
     let (head, tail) = ends(text, room * 2 / 3, room / 3);
-    format!("{head}\n[… {} bytes cut …]\n{tail}", text.len() - head.len() - tail.len() + missing)
+    format!("{head}\n[… {}{CUT}\n{tail}", text.len() - head.len() - tail.len() + missing)
 }
 /// Returns the text without its private parts; `None` if it has none.
 pub fn without(text: &str) -> Option<String> {
@@ -438,6 +447,21 @@ mod tests {
         ] {
             assert!(kept(text).contains("[redacted:"), "{text}");
         }
+    }
+
+    #[test]
+    fn types_beside_words_for_keys_are_no_secrets() {
+        for text in ["  privateKey: Uint8Array", "let private_key = [0u8; 32];"] {
+            assert_eq!(Redactor::default().redact(text, EXCERPT), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_stands_on_the_two_sides_of_a_cut_is_not_read_as_one() {
+        let cut = "const ipnsKey\n[… 121 bytes cut …]\nrecordBase64Qx7Kq2mZx81LpTq9 is what it returns";
+        assert!(Redactor::default().again(cut, false).is_none());
+        let secret = format!("a\n[… 121 bytes cut …]\n{}", key());
+        assert!(Redactor::default().again(&secret, false).is_some_and(|clean| !clean.as_str().contains("x7Kq2")));
     }
 
     #[test]
