@@ -251,23 +251,32 @@ impl Store {
     pub fn rarities(&self, query: &Query) -> Result<(Vec<(String, f64)>, f64)> {
         let all = self.passages_indexed()?;
         let most = TELLING.max(all / TELLING_SHARE);
-        let count = |word: &String| self.passages_with_word(word, None, most);
-        let counts: Vec<i64> = query.wanted.iter().map(count).collect::<Result<_>>()?;
+        let last = "SELECT coalesce(max(id), 0) FROM passage_index_docsize";
+        let last: i64 = self.conn.prepare_cached(last)?.query_row([], |row| row.get(0))?;
+        let counts: Vec<i64> =
+            query.wanted.iter().map(|word| self.passages_estimated(word, COMMON.min(most + 1), last)).collect::<Result<_>>()?;
         let telling = rarest(&counts).into_iter().filter(|at| counts[*at] <= most);
         Ok((telling.map(|at| (query.word(at).to_string(), rarity(counts[at], all))).collect(), rarity(0, all)))
     }
 
-    /// Number of passages with each word of a query, counted up to one more than `most`.
-    fn passage_counts(&self, query: &Query, scope: &SearchScope, most: i64) -> Result<Vec<i64>> {
-        query.wanted.iter().map(|word| self.passages_with_word(word, Some(scope), most)).collect()
+    /// Number of passages with a word: counted up to `most`, else estimated by how close together the first ones lie. So a
+    /// prompt costs no more in a large store than in a small one. `last` is the last passage's id.
+    fn passages_estimated(&self, word: &str, most: i64, last: i64) -> Result<i64> {
+        let sql = "SELECT count(*), max(rowid) FROM (SELECT rowid FROM passage_index WHERE passage_index MATCH ?1 ORDER BY rowid LIMIT ?2)";
+        let row = |row: &rusqlite::Row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?.unwrap_or(last)));
+        let (count, reached) = self.conn.prepare_cached(sql)?.query_row(params![format!("- scope : {word}"), most], row)?;
+        Ok(if count < most { count } else { (count as f64 * last as f64 / reached.max(1) as f64) as i64 })
     }
 
-    fn passages_with_word(&self, word: &str, scope: Option<&SearchScope>, most: i64) -> Result<i64> {
+    /// Number of passages with each word of a query, counted up to one more than `most`.
+    fn passage_counts(&self, query: &Query, scope: &SearchScope, most: i64) -> Result<Vec<i64>> {
         let sql = "SELECT count(*) FROM (SELECT 1 FROM passage_index WHERE passage_index MATCH ?1 LIMIT ?2)";
         let mut statement = self.conn.prepare_cached(sql)?;
-        let word = format!("- scope : {word}");
-        let expression = scope.map_or(word.clone(), |scope| super::index::within(&word, scope));
-        Ok(statement.query_row(params![expression, most + 1], |row| row.get(0))?)
+        let count = |word: &String| {
+            let expression = super::index::within(&format!("- scope : {word}"), scope);
+            statement.query_row(params![expression, most + 1], |row| row.get(0))
+        };
+        Ok(query.wanted.iter().map(count).collect::<Result<_, _>>()?)
     }
 
     /// Passages with words of a query: ranked, or the newest with a score of 1.
@@ -368,6 +377,10 @@ mod tests {
         assert_eq!(store.index_waiting(100, &mut |_| ()).unwrap(), 100);
         assert_eq!(store.index_waiting(usize::MAX, &mut |_| ()).unwrap(), 200);
         assert_eq!((store.passages_indexed().unwrap(), store.unindexed().unwrap()), (300, 0));
+        let last: i64 = store.conn.query_row("SELECT max(id) FROM passage_index_docsize", [], |row| row.get(0)).unwrap();
+        let estimated = store.passages_estimated("parser", 100, last).unwrap();
+        assert!((270..=330).contains(&estimated), "{estimated}");
+        assert_eq!(store.passages_estimated("parser", 1000, last).unwrap(), 300, "a short list is counted");
         store.write(|tx| tx.unindex(TextKind::Message, 7)).unwrap();
         assert_eq!((store.passages_indexed().unwrap(), store.unindexed().unwrap()), (299, 1));
     }
