@@ -23,7 +23,8 @@ fn pages() -> Vec<(PathBuf, String)> {
 fn blocks<'a>(page: &'a str, kind: &str) -> Vec<&'a str> {
     let fence = format!("```{kind}\n");
     let parts: Vec<&str> = page.split(fence.as_str()).skip(1).collect();
-    parts.into_iter().flat_map(|part| part.split("\n```").next().unwrap().lines()).collect()
+    let without_comment = |line: &'a str| line.split("  # ").next().unwrap_or(line).trim_end();
+    parts.into_iter().flat_map(|part| part.split("\n```").next().unwrap().lines()).map(without_comment).collect()
 }
 
 /// Words as a shell splits them; the pages use single quotes only.
