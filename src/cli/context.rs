@@ -33,7 +33,7 @@ const STDIN: Duration = Duration::from_secs(1);
 pub struct ContextArguments {
     #[command(flatten)]
     project: ProjectArgument,
-    /// Print all that is known about a task; a first prompt gets only the lines that are clear
+    /// Rank what is known about a task; a prompt receives less of it
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     query: Option<String>,
     /// Rank memories for work on these files

@@ -36,13 +36,14 @@ const isContradicted = unit => JSON.stringify(unit.summary?.notes || "").include
 function unitRow(unit, terms) {
   const hot = (unit.files || []).filter(file => file.edits).slice(0, 2).map(file => shortest(file.path)).join(", ");
   const facts = [unit.failures ? count(unit.failures, "failure") : "", span(unit.active_ms)].filter(Boolean).join(" · ");
-  const outcome = unit.state === "open" ? "open" : isContradicted(unit) ? "claim contradicted" : unit.outcome;
+  const known = unit.outcome && unit.outcome !== "unknown" ? unit.outcome : unit.state === "open" ? "open" : "";
+  const outcome = isContradicted(unit) ? "claim contradicted" : known;
   const colour = isContradicted(unit) ? "bad" : outcomes[unit.outcome] || "faint";
   return entry(unit.id, [
     h("span", { class: "clock" }, terms ? recent(unit.started_at) : clock(unit.started_at)),
     h("span", { class: "title" }, marked(line(unit.title || unit.intent || "(nothing was said)"), terms)),
     h("span", { class: "facts" }, h("bdi", null, hot), hot && " · ", facts),
-    outcome && outcome !== "unknown" && h("span", { class: `small ${colour}` }, outcome),
+    outcome && h("span", { class: `small ${colour}` }, outcome),
   ]);
 }
 
@@ -59,11 +60,14 @@ function current() {
   const checkRow = check => entry(check.id, [
     h("span", { class: `small ${check.state === "passed" ? "good" : check.state === "failed" ? "bad" : "warn"}` }, check.state),
     h("span", { class: "title" }, h("code", null, words(check.name))), h("span", { class: "clock" }, recent(check.at))]);
+  // What ran before the last change says little, so one line names it.
+  const [older, current_] = [checks.filter(check => check.state === "stale"), checks.filter(check => check.state !== "stale")];
+  const stale = older.length ? [h("p", { class: "faint small" }, "before the last change: ", older.map((check, at) => [at ? ", " : "", h("code", null, words(check.name))]))] : [];
   const tree = state.checks && [state.checks.branch && `branch ${state.checks.branch}`, state.checks.changed?.length ? `${count(state.checks.changed.length, "file")} not committed` : "nothing uncommitted"].filter(Boolean).join(", ");
   return [
     tree && h("p", { class: "faint small" }, words(tree)),
     part("Claims that a check contradicts", claims.slice(0, 5).map(unit => unitRow(unit, []))),
-    part("Checks", checks.map(checkRow), state.checks ? "No test, build or linter ran twice here, or since the last change." : ""),
+    part("Checks", current_.map(checkRow).concat(stale), state.checks ? "No test, build or linter ran twice here, or since the last change." : ""),
     part("Last work", data.units.slice(0, 5).map(unit => unitRow(unit, []))),
     part("Open ends", limited(open.map(memory => memoryRow(memory)), 6, all("open"))),
     part("Your latest decisions", limited(decisions.map(memory => memoryRow(memory)), 6, all("decision"))),
