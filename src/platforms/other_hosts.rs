@@ -463,7 +463,7 @@ impl Adapter for OtherHost {
             false if point == InjectionPoint::Start && self.takes_results => {
                 Moment::NotPossible("the result of the first call carries it")
             }
-            false => Moment::NotPossible("dropped or untried"),
+            false => Moment::NotPossible("not known to work"),
         };
         Support {
             outcome: "the call's response",
