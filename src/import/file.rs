@@ -93,6 +93,8 @@ struct Writer<'a> {
     file: PastFile<'a>,
     /// The session of the file, once an event has named it.
     past: Option<PastSession<'a>>,
+    /// The ids of the turn's calls so far.
+    calls: HashSet<String>,
 }
 
 impl<'a> Writer<'a> {
@@ -101,7 +103,12 @@ impl<'a> Writer<'a> {
         let days = Millis::from(folder.config.tool_uses_days.value);
         let keep_since = (days > 0).then(|| run.now - days * DAY);
         let pauses = folder.config.switches.off.iter().chain(&folder.past_pauses).collect();
-        Writer { run, file: PastFile { began, before, forgotten: &target.forgotten, pauses, keep_since }, past: None }
+        Writer {
+            run,
+            file: PastFile { began, before, forgotten: &target.forgotten, pauses, keep_since },
+            past: None,
+            calls: HashSet::new(),
+        }
     }
 
     /// Looks up the session of the file at its first event.
@@ -117,6 +124,16 @@ impl<'a> Writer<'a> {
         self.look_up(&events)?;
         if events.is_empty() || self.is_left_alone() {
             return Ok(());
+        }
+        // The store keeps the first of several calls of a turn with one id.
+        for event in &events {
+            match &event.what {
+                EventKind::UserPrompt { .. } => self.calls.clear(),
+                EventKind::ToolUsed(tool) if tool.id.as_ref().is_some_and(|id| !self.calls.insert(id.clone())) => {
+                    agent.counts.skip(REPEATED);
+                }
+                _ => {}
+            }
         }
         let before = self.run.redactor.replaced();
         let left_out = ingest_past(&self.run, self.past.as_mut(), events)?.left_out;
@@ -400,6 +417,9 @@ fn write_in_parts(found: &mut Found, least: usize, writer: &mut Writer, agent: &
     }
     Ok(())
 }
+
+/// Reason for which a call is not stored.
+const REPEATED: &str = "call with the id of another one of its turn";
 
 /// Counts the prompts, tool uses and failures among events.
 fn counted(events: &[Event]) -> (u64, u64, u64) {

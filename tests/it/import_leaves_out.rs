@@ -147,6 +147,15 @@ fn sessions_that_another_memory_tool_ran_are_no_work() {
 }
 
 #[test]
+fn calls_of_a_turn_with_one_id_are_named() {
+    let world = World::new();
+    let file = past_work(&world, SESSION, NINE - DAY);
+    let text = std::fs::read_to_string(world.home().parent().unwrap().join(&file)).unwrap();
+    world.write(&file, &text.replace("\"t2\"", "\"a1\""));
+    assert_eq!(counts(&import(&world, &[])).3, json!({"call with the id of another one of its turn": 1}));
+}
+
+#[test]
 fn secrets_that_were_found_are_counted() {
     let world = World::new();
     let mut lines = Lines::new(&world);
