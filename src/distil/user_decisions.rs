@@ -296,9 +296,20 @@ pub fn request_in(sentence: &str) -> Option<String> {
     (is_polite || orders && !bare.ends_with('?')).then(|| requested(bare))
 }
 
+/// Whether a sentence is a decision that holds from now on.
+pub fn lasts(sentence: &str) -> bool {
+    let language = Language::of(sentence);
+    let lower = sentence.to_lowercase().replace('’', "'");
+    // Most sentences have none of the words, and need no reading.
+    let may_last = || LASTING.iter().any(|word| lower.contains(word)) || lower.contains(" ever") || has_word_of(RULES, &lower);
+    (!language.is_english() || may_last()) && decided(sentence, language).is_some_and(|decided| decided.lasts)
+}
+
+/// Files and texts with rules for agents.
+const RULES: Words = "claude.md|agents.md|gemini.md|copilot-instructions|.cursorrules|coding guidelines";
+
 /// Whether something shall be written down where agents read it: "add this to CLAUDE.md".
 fn is_written_down(lower: &str) -> bool {
-    const RULES: Words = "claude.md|agents.md|gemini.md|copilot-instructions|.cursorrules|coding guidelines";
     has_word_of(RULES, lower)
         && [" to ", " in ", " into "].iter().any(|word| lower.contains(word))
         && has_word_of("add |put |write |document", lower)

@@ -36,6 +36,10 @@ impl Language {
         Language(detect::of(part).or_else(|| self.0.filter(|_| !detect::has_english_mark(part))))
     }
 
+    pub fn is_english(self) -> bool {
+        self.0.is_none()
+    }
+
     /// Whether a word is a stop word of the language; always false for English.
     pub fn is_stop_word(self, word: &str) -> bool {
         self.0.is_some_and(|language| Cues::of(language).stop.contains(word))

@@ -143,7 +143,9 @@ pub(super) fn remove_overtaken(store: &Store, project: i64, wishes: &mut Vec<Mem
     let prompts = store.short_prompts_since(project, since)?;
     wishes.retain(|wish| {
         let Some(work) = kept(wish) else { return true };
-        let orders = prompts.iter().filter(|(at, text)| *at > wish.created_at && orders_work(text, work));
+        // Only a few prompts name the work, so most need no reading.
+        let names = |text: &str| !text.is_ascii() || text.to_ascii_lowercase().contains(work);
+        let orders = prompts.iter().filter(|(at, text)| *at > wish.created_at && names(text) && orders_work(text, work));
         orders.take(ORDERS).count() < ORDERS
     });
     Ok(())

@@ -5,7 +5,6 @@ use super::stale::{concepts, is_gone, not_committed, remove_overtaken, stale};
 use crate::distil::{commands, open_ends, user_decisions};
 use crate::files;
 use crate::files::{canonical, small_text};
-use crate::languages::Language;
 use crate::model::{
     Annotations, Author, Check, Failing, Finding, MemoryKind, MemoryRow, Millis, Platform, PromptKind, PromptRow, PromptSource,
     Provenance, Recalled, SessionOverview, SessionRow, SessionState, SessionStatus, Trust, TurnOverview, UnitOverview, UnitRow,
@@ -326,8 +325,7 @@ pub(super) fn holds_everywhere(memory: &MemoryRow) -> bool {
 /// Whether a decision says that it outlasts its task.
 pub(super) fn lasts(memory: &MemoryRow) -> bool {
     memory.kind == MemoryKind::Lesson
-        || !memory.is_from_plan()
-            && user_decisions::decided(&memory.title, Language::of(&memory.title)).is_some_and(|decided| decided.lasts)
+        || !memory.is_from_plan() && user_decisions::lasts(&memory.title)
         || memory.text("question").is_some() && user_decisions::answer_lasts(&memory.title)
 }
 
