@@ -10,9 +10,10 @@
 //! Twenty sessions are also recorded with notes that readers wrote as the agent, turn by turn (`notes/`), and scored by
 //! rules and notes.
 //!
-//! `-- --write FOLDER` writes the first request of each session that has no answer yet (`NAME-N.txt`), `-- --record FOLDER`
-//! stores the answers to those (`NAME-N.answer`), `-- --only PREFIX` takes some sessions, `-- --partly` those whose requests are all
-//! answered, `-- --show NAME` prints what is remembered of a session. `NMEM_BENCH_BINARY`
+//! `-- --write FOLDER` writes the first request of each session that has no answer yet (`NAME-HASH.ROLE.txt`), `-- --record
+//! FOLDER` stores the answers to those (`NAME-HASH.answer`) and drops answers that nothing asks for any more, `-- --only
+//! PREFIX` takes some sessions, `-- --partly` those whose requests are all answered, `-- --show NAME` prints what is
+//! remembered of a session. `NMEM_BENCH_BINARY`
 //! names another build to measure. The last line is one JSON object.
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a bench prints and reads its own environment")]
@@ -40,7 +41,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use server::{RenderedQuestion, Reply, Server};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -84,18 +85,27 @@ fn main() {
             let session = Session::record(name, &project.sessions, &by_id[name], &Notes::new());
             before.add(name, &session);
             let mut answers = recorded(name);
-            let unanswered = session.distil(&answers);
-            if let (Some(request), Some(from)) = (&unanswered, given("--record")) {
-                let file = Path::new(from).join(format!("{name}-{}.answer", answers.len() + 1));
-                if let Ok(answer) = fs::read_to_string(file) {
-                    answers.push(RecordedAnswer { request: hash(request), answer });
-                    let text = serde_json::to_string_pretty(&answers).unwrap() + "\n";
-                    fs::write(recorded_at(name), text).unwrap();
+            let (unanswered, answered) = session.distil(&answers);
+            let file = |folder: &str, request: &str, ending: &str| {
+                Path::new(folder).join(format!("{name}-{}.{ending}", &hash(request)[..8]))
+            };
+            if let Some(from) = given("--record") {
+                match &unanswered {
+                    Some(request) => {
+                        if let Ok(answer) = fs::read_to_string(file(from, request, "answer")) {
+                            answers.push(RecordedAnswer { request: hash(request), answer });
+                        }
+                    }
+                    // Requests change with the rules, and answers to old ones are dropped.
+                    None => answers.retain(|recorded| answered.contains(&recorded.request)),
+                }
+                if !answers.is_empty() {
+                    fs::write(recorded_at(name), serde_json::to_string_pretty(&answers).unwrap() + "\n").unwrap();
                 }
             } else if let (Some(request), Some(to)) = (&unanswered, given("--write")) {
                 fs::create_dir_all(to).unwrap();
                 let role = if small.contains(&name) { "small" } else { "mid" };
-                fs::write(Path::new(to).join(format!("{name}-{}.{role}.txt", answers.len() + 1)), request).unwrap();
+                fs::write(file(to, request, &format!("{role}.txt")), request).unwrap();
             } else if args.iter().any(|arg| arg == "--partly") {
                 unfinished.extend(unanswered.map(|_| name.clone()));
             } else {
@@ -168,20 +178,25 @@ impl Session {
         Session { world, server, end: millis(&session["end"]) }
     }
 
-    /// Distils all units with these answers. Returns the first request without one.
-    fn distil(&self, answers: &[RecordedAnswer]) -> Option<String> {
+    /// Distils all units with these answers. Returns the first request without one, and the hashes of those that were answered.
+    fn distil(&self, answers: &[RecordedAnswer]) -> (Option<String>, BTreeSet<String>) {
         let by_request: BTreeMap<String, String> =
             answers.iter().map(|recorded| (recorded.request.clone(), recorded.answer.clone())).collect();
         let home = self.world.home.display().to_string();
         let unanswered: Arc<Mutex<Option<String>>> = Arc::default();
-        let first = Arc::clone(&unanswered);
+        let answered: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+        let (first, matched) = (Arc::clone(&unanswered), Arc::clone(&answered));
         self.server.now(Reply::Depends(Arc::new(move |question| {
             if let Some(refusal) = without_schema(question) {
                 return refusal;
             }
             let request = format!("{}\n\n=====\n\n{}\n", question.system(), question.user()).replace(&home, "/home/dev");
-            match by_request.get(&hash(&request)).filter(|_| first.lock().unwrap().is_none()) {
-                Some(answer) => Reply::Says(answer.clone()),
+            let request_hash = hash(&request);
+            match by_request.get(&request_hash).filter(|_| first.lock().unwrap().is_none()) {
+                Some(answer) => {
+                    matched.lock().unwrap().insert(request_hash);
+                    Reply::Says(answer.clone())
+                }
                 None => {
                     first.lock().unwrap().get_or_insert(request);
                     Reply::Raw(400, "", json!({"error": {"message": "credit: no answer is recorded"}}).to_string())
@@ -198,7 +213,8 @@ impl Session {
             .unwrap();
         let unanswered = unanswered.lock().unwrap().clone();
         assert!(done.status.success() || unanswered.is_some(), "{}", String::from_utf8_lossy(&done.stderr));
-        unanswered
+        let answered = answered.lock().unwrap().clone();
+        (unanswered, answered)
     }
 
     fn store(&self) -> Store {
