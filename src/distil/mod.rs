@@ -90,7 +90,7 @@ pub fn is_trivial(prompts: &[PromptRow]) -> bool {
     const WORDS: usize = 12;
     let says = |prompt: &PromptRow| match prompt.source {
         PromptSource::User if prompt.kind == PromptKind::Answer => true,
-        PromptSource::User => user_decisions::by_user(&prompt.text).iter().any(|decided| decided.is_rule),
+        PromptSource::User => user_decisions::has_rule(&prompt.text),
         PromptSource::Agent => word_count(&prompt.text) >= WORDS,
     };
     !prompts.iter().any(says)

@@ -120,9 +120,15 @@ const POINTING: Words =
     "this|that|it|it's|these|those|them|both|one|all|same|other|going|everything|option|options|your|its|their";
 
 /// Decisions and wishes of a user in a prompt.
-pub fn by_user(prompt: &str) -> Vec<Decided> {
+fn by_user(prompt: &str) -> Vec<Decided> {
     let language = Language::of(prompt);
     own_sentences(prompt).iter().filter_map(|sentence| decided(sentence, language)).collect()
+}
+
+/// Whether a prompt holds a decision that needs no work after it.
+pub fn has_rule(prompt: &str) -> bool {
+    by_user(prompt).iter().any(|decided| decided.is_rule)
+        || own_sentences(prompt).iter().any(|sentence| forbids_what_was_said(sentence))
 }
 
 /// Returns the decision or wish in a sentence of a prompt in a language, in its words.

@@ -239,6 +239,10 @@ fn what_is_never_to_be_done_again_is_kept_with_what_it_was() {
         .end();
     let found = world.sql("SELECT kind || ': ' || title FROM memories WHERE kind = 'decision'");
     assert_eq!(found, "decision: I told you that I run the review tool myself. Never do that again on your own");
+    // Also where it is all that is said.
+    let alone = World::new();
+    session(&alone, "alone").ask("I push myself. Don't do that again.").close("Understood.").end();
+    assert_eq!(alone.sql("SELECT title FROM memories"), "I push myself. Don't do that again");
 }
 
 #[test]
