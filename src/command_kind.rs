@@ -151,7 +151,7 @@ fn git(rest: &[&str]) -> CommandKind {
 }
 
 /// Whether a word before the verb of a runner is followed by a value.
-fn takes_value(name: &str, word: &str) -> bool {
+pub fn takes_value(name: &str, word: &str) -> bool {
     const VALUED: [&str; 11] = [
         "--filter",
         "-F",

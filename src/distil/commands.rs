@@ -3,6 +3,7 @@
 use super::findings::RuleMemory;
 use super::statements::{Words, begins_with, has_word_of, is_one_of};
 use super::turns::{Turn, is_project_change};
+use crate::command_kind::takes_value;
 use crate::model::{Finding, Kind, MemoryFile, Provenance, Source, ToolUseRow};
 use crate::text::{cut, is_in_project};
 
@@ -99,8 +100,18 @@ pub fn programs(line: &str) -> impl Iterator<Item = String> {
         let mut words = words.skip_while(|word| word.contains('=')).peekable();
         // Of `python3 -m unittest` the module is the program.
         let runs_module = words.peek().is_some_and(|word| word.starts_with("python"));
-        let is_plain = |word: &&str| runs_module && *word == "-m" || !word.starts_with(['-', '.', '/', '"', '\'', '$']);
-        words.take_while(is_plain).take(3).collect::<Vec<_>>().join(" ")
+        let is_plain = |word: &str| runs_module && word == "-m" || !word.starts_with(['-', '.', '/', '"', '\'', '$']);
+        let name = words.peek().copied().unwrap_or_default();
+        let (mut kept, mut most) = (Vec::new(), 3);
+        while let Some(word) = words.next_if(|word| kept.len() < most && (is_plain(word) || takes_value(name, word))) {
+            kept.push(word);
+            // `pnpm --filter api test` is another program than `pnpm test`.
+            if word.starts_with('-') && takes_value(name, word) {
+                kept.extend(words.next());
+                most += 2;
+            }
+        }
+        kept.join(" ")
     });
     named.filter(|program| !program.is_empty())
 }
@@ -197,6 +208,14 @@ fn is_echo(line: &str) -> bool {
     line.starts_with("$ ") || line.starts_with('[') && line.contains("] $ ")
 }
 
+/// Whether a line shows code with its number, as runners print it around a failure: `75| if (key !== undefined) {`.
+fn is_shown_code(line: &str) -> bool {
+    let rest = line.trim_start_matches(['>', ' ']).trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.len() < line.len()
+        && line.trim_start_matches(['>', ' ']).starts_with(|c: char| c.is_ascii_digit())
+        && rest.trim_start().starts_with(['|', '│'])
+}
+
 fn lines(response: &str) -> Vec<&str> {
     let says = |line: &&str| {
         !line.is_empty()
@@ -204,6 +223,7 @@ fn lines(response: &str) -> Vec<&str> {
             && !line.starts_with("[…")
             && !line.starts_with("<tool_use_error>")
             && !is_echo(line)
+            && !is_shown_code(line)
             && line.chars().any(char::is_alphanumeric)
     };
     response.lines().map(str::trim).filter(says).collect()
@@ -489,6 +509,13 @@ mod tests {
     }
 
     #[test]
+    fn code_that_a_runner_shows_is_no_reason() {
+        let shown = "75|  if (key !== undefined) {\n> 76 |    throw new Error(key)\nerror: expect(received).toBe(expected)";
+        assert_eq!(error_lines(shown), ["error: expect(received).toBe(expected)"]);
+        assert!(!is_shown_code("3 tests failed | 2 passed") && !is_shown_code("error | 75"));
+    }
+
+    #[test]
     fn the_program_of_a_line_is_its_name_and_verb() {
         for (line, named) in [
             ("cd /x && A=1 go test ./... -v | tail -3", "go test"),
@@ -496,6 +523,8 @@ mod tests {
             ("cargo test --all", "cargo test"),
             ("npm run build && echo ok", "npm run build"),
             ("python3 -m unittest -v", "python3 -m unittest"),
+            ("nvm use && pnpm --filter @acme/api test -- --run", "pnpm --filter @acme/api test"),
+            ("make -C docs html", "make -C docs html"),
         ] {
             assert_eq!(program(line), named);
         }

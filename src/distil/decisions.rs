@@ -5,7 +5,7 @@ use super::findings::{RuleMemory, worded};
 use super::offers::{WORDS_ALONE, answers, choice};
 use super::score::ScoredStatements;
 use super::statements::{StatementForm, Words, begins_with, has_word_of, word_count};
-use super::turns::{Speaker, Turn, is_project_change, likeness};
+use super::turns::{Speaker, Turn, WordSet, is_project_change, likeness};
 use super::user_decisions::{Decided, answer_lasts, decided, forbids_what_was_said, is_of_design, settles, with_reason};
 use crate::languages::{Language, in_english};
 use crate::model::{Finding, IN_PLAN, MemoryFile, Provenance, STATED_IN, Source, ToolUseRow, UserAnswer};
@@ -199,7 +199,20 @@ fn settled_by_plan(scored: &ScoredStatements, turn: usize) -> Vec<usize> {
             kept.push(at);
         }
     }
+    // The first one names the decision: it is the one that the plan's heading and reasons speak of most.
+    let why: WordSet = of_plan_reasons(scored, turn);
+    let spoken = |at: &usize| scored.statements[*at].words.intersection(&why).filter(|word| !is_stop_word(word)).count();
+    if let Some(first) = (0..kept.len()).rev().max_by_key(|at| spoken(&kept[*at])) {
+        let first = kept.remove(first);
+        kept.insert(0, first);
+    }
     kept
+}
+
+/// The words of a plan's heading and of what it says about the time before it.
+fn of_plan_reasons(scored: &ScoredStatements, turn: usize) -> WordSet {
+    let before = of_plan(scored, turn).filter(|at| is_of_before(&scored.statements[*at].under));
+    scored.plan(turn).into_iter().chain(before).flat_map(|at| scored.statements[at].words.iter().cloned()).collect()
 }
 
 /// Headings of a plan above what was so before it.

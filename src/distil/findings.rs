@@ -532,13 +532,12 @@ pub fn worded(scored: &ScoredStatements, at: usize) -> String {
 const NAME_OF_FILE: usize = 6;
 
 /// First words that say nothing of the matter.
-const LEADS: [&str; 12] =
-    ["now ", "also ", "i've ", "i have ", "so ", "and ", "note: ", "done. ", "root cause: ", "summary: ", "result: ", "then "];
+const LEADS: Words = "yes — |yep — |done — |right, |yes, |yep, |now |also |i've |i have |so |and |note: |done. |root cause: |summary: |result: |then ";
 
 /// A statement without first words that say nothing, and without numbers of lines, which move.
 fn compact(text: &str) -> String {
     let mut rest = text.trim();
-    for lead in LEADS {
+    for lead in LEADS.split('|') {
         if rest.get(..lead.len()).is_some_and(|head| head.eq_ignore_ascii_case(lead)) {
             rest = rest[lead.len()..].trim_start();
         }

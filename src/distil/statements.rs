@@ -501,6 +501,12 @@ pub fn only_shows(text: &str) -> bool {
     shown.contains(['`', '/']) && outside.into_iter().all(|word| word.contains("://") || !word.contains(char::is_alphabetic))
 }
 
+/// Whether a statement ends with a word that something must follow, as the line above a list may.
+pub fn ends_open(text: &str) -> bool {
+    const OPEN: Words = "to|with|of|for|and|or|the|a|an|by|from|are|is|then|via|as|into|covering|including";
+    text.rsplit(' ').next().is_some_and(|last| is_one_of(OPEN, last))
+}
+
 /// Whether a line begins with a file's name, as one of a list of changes does.
 pub fn begins_with_file(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();

@@ -2,7 +2,8 @@
 
 use super::offers::{choice, offered};
 use super::statements::{
-    self, Statement, StatementForm, Words, begins_with, first_word, has_word_of, is_one_of, only_shows, own_sentences, plain,
+    self, Statement, StatementForm, Words, begins_with, ends_open, first_word, has_word_of, is_one_of, only_shows, own_sentences,
+    plain,
 };
 use crate::commit_message::commit_message;
 use crate::languages::{Language, in_english};
@@ -312,6 +313,7 @@ impl UnitStatement {
         matches!(self.speaker, Speaker::Agent | Speaker::Commit)
             && !matches!(self.form, StatementForm::Heading | StatementForm::Shown)
             && !only_shows(&self.text)
+            && !ends_open(&self.text)
     }
 }
 
