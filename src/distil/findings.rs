@@ -501,9 +501,9 @@ const DEFECTS: Words = "cause|problem|issue|bug|what was wrong|why it|before|sym
 /// First words of a description of a defect.
 const BEGINS: Words = "root cause|the root cause|the bug|the issue|the problem|problem|issue|bug|before|the old |cause|previously|critical:|high:|medium:|high/medium|critical-|high-|medium-";
 /// Words of a remark, a guess or a check: no description of a defect.
-const NO_DEFECT: Words = " you |possibly|likely|maybe|might|unnecessary|unreachable|not needed|accurate|confirmed|checked|explains|was considered|were considered|but ";
+const NO_DEFECT: Words = " you |possibly|likely|maybe|might|unnecessary|unreachable|not needed|accurate|confirmed|checked|explains|was considered|were considered";
 /// First words of what was done about it.
-const ORDERS: Words = "add|adds|re-wrap|guard|handle|use|make|ensure|validate|document|allow|without|no|only|h1|m1|explicit";
+const ORDERS: Words = "add|adds|guard|handle|use|make|ensure|validate|document|allow|without|no|only|but";
 /// Words of one who reports what is so now.
 const REPORTS: Words =
     "fixed|fix |fix:|now |no longer|added|removed|replaced|changed|instead|updated|moved|implemented|i've|created|introduced";

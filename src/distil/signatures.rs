@@ -23,7 +23,8 @@ fn is_code(word: &str) -> bool {
     let digits = word.trim_start_matches(|c: char| c.is_ascii_lowercase());
     let letters = word.len() - digits.len();
     let is_numbered = (1..=5).contains(&letters) && (3..=5).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
-    is_numbered || word.len() >= 8 && word.matches('_').count() >= 2
+    let is_other = is_one_of("sha|iso|rfc|aes|http|port|line", &word[..letters]);
+    is_numbered && !is_other || word.len() >= 8 && word.matches('_').count() >= 2
 }
 
 /// An error without paths, numbers and quoted names, and those apart.
@@ -273,6 +274,7 @@ mod tests {
             ["error TS2741: Property 'props' is missing", "src/a.ts(1,7): error TS2741: Property 'x' is missing in type"];
         assert!(signature(asked).likeness(&signature(printed)) >= SAME_CODE);
         assert_eq!(Signature::of("failed"), None);
+        assert!(!is_code("sha256") && !is_code("port8080") && is_code("e0502"));
     }
 
     #[test]

@@ -126,6 +126,21 @@ fn a_line_and_its_commit_lead_to_the_request_and_the_checks() {
 }
 
 #[test]
+fn a_commit_that_is_mostly_a_persons_names_the_work_behind_the_rest() {
+    let Some(mut world) = World::with_git() else { return };
+    let code =
+        |name: &str, lines: usize| -> String { (0..lines).map(|n| format!("def {name}_{n}(row): return row[{n}]\n")).collect() };
+    prompt(&mut world, 1, "Read the columns of the report");
+    write(&mut world, 2, "columns.py", &code("column", 8));
+    world.write("project/totals.py", &code("total", 40));
+    git(&world, 9, &["add", "-A"]);
+    git(&world, 9, &["commit", "-qm", "Read the report"]);
+    let made = world.nmem(&["why", "HEAD"]);
+    assert!(made.text().contains("Recorded edits wrote 8 of its 48 lines; a person wrote the rest"), "{}", made.text());
+    assert!(made.text().contains("u1") && made.code == Some(1), "{}", made.text());
+}
+
+#[test]
 fn a_commit_is_followed_when_it_is_amended_rebased_or_squashed() {
     let Some(mut world) = World::with_git() else { return };
     world.write("project/README.md", "# Project\n");
