@@ -42,7 +42,10 @@ pub fn run(args: &ShowArguments) -> Result<()> {
     let unknown = || {
         UserError::new(
             format!("nothing has the id {}", line(&args.id, 80)),
-            "an id looks like m5, s14, u3, p12 or t345, and `nmem search` prints them; old tool uses are deleted (see retention in `nmem status --settings`), memories are not",
+            match args.id.starts_with('t') {
+                true => "old tool uses are deleted, see retention in `nmem status --settings`; memories are not",
+                false => "an id looks like m5, s14, u3, p12 or t345, and `nmem search` prints them",
+            },
         )
     };
     let store = open(&config)?.ok_or_else(unknown)?;

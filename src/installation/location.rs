@@ -157,7 +157,8 @@ impl AgentFiles {
     }
 }
 
-/// Whether an agent is on this machine: its folder exists, or one of its programs is on `PATH`.
+/// Whether an agent is on this machine: its folder has something in it, or one of its programs is on `PATH`. An empty folder
+/// is what `nmem uninstall` leaves.
 pub fn is_on_machine(adapter: &dyn Adapter, setup: &Setup) -> bool {
     let home = environment::home();
     // VS Code's hooks are in the folder of another agent.
@@ -165,7 +166,8 @@ pub fn is_on_machine(adapter: &dyn Adapter, setup: &Setup) -> bool {
         Platform::VsCode => environment::vs_code_folders(home.as_deref()),
         platform => settings_folder(platform, home.as_deref()).into_iter().collect(),
     };
-    folders.iter().any(|folder| folder.is_dir()) || setup.programs.iter().any(|name| environment::program(name).is_some())
+    let is_used = |folder: &PathBuf| std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+    folders.iter().any(is_used) || setup.programs.iter().any(|name| environment::program(name).is_some())
 }
 
 fn base(adapter: &dyn Adapter, scope: &Scope) -> Result<PathBuf> {

@@ -47,7 +47,9 @@ fn hooks_of_a_program_that_is_gone_do_nothing() {
     let world = World::new();
     let program = world.folder.join("my tools/nmem");
     fs::create_dir_all(program.parent().unwrap()).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_nmem"), &program).unwrap();
+    // A copy may still be open for writing in a process that another test has just forked.
+    let built = env!("CARGO_BIN_EXE_nmem");
+    fs::hard_link(built, &program).or_else(|_| fs::copy(built, &program).map(|_| ())).unwrap();
     for platform in ["claude-code", "codex", "gemini", "cursor", "copilot-cli"] {
         let install =
             std::process::Command::new(&program).args(["install", platform]).env_clear().env("HOME", world.home()).output();

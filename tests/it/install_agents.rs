@@ -315,9 +315,11 @@ fn every_agent_gets_its_files_in_both_scopes_and_nothing_stays() {
 #[test]
 fn those_found_on_this_machine_are_listed_and_installed() {
     let world = World::new();
-    for folder in ["home/.codex", "home/.gemini"] {
-        fs::create_dir_all(world.folder.join(folder)).unwrap();
+    for file in ["home/.claude/history.jsonl", "home/.codex/auth.json", "home/.gemini/settings.json"] {
+        world.write(file, "{}");
     }
+    // An uninstallation leaves an empty folder.
+    fs::create_dir_all(world.home().join(".cursor")).unwrap();
     insta::assert_snapshot!(world.nmem(&["install"]).text(), @"
     --- stderr
     nmem: name the agents to install into, or give --found

@@ -198,7 +198,7 @@ fn one_thing_is_shown_whole() {
     insta::assert_snapshot!(world.nmem(&["show", "t99"]).text(), @"
     --- stderr
     nmem: nothing has the id t99
-      an id looks like m5, s14, u3, p12 or t345, and `nmem search` prints them; old tool uses are deleted (see retention in `nmem status --settings`), memories are not
+      old tool uses are deleted, see retention in `nmem status --settings`; memories are not
     [exit 1]
     ");
 }
