@@ -45,6 +45,8 @@ fn every_command_runs() {
     let on_a_clone = ["cargo install --locked --path .", "cargo test", "cargo build", "cargo bench --bench hook -- --quick"];
     for (path, page) in pages() {
         let world = World::new();
+        // An agent is on the machine.
+        world.write("home/.claude/history.jsonl", "");
         for event in ["SessionStart-startup", "UserPromptSubmit", "PostToolUse-Edit", "Stop"] {
             assert_eq!(world.hook(event).code, Some(0));
         }
