@@ -307,8 +307,10 @@ pub fn lasts(sentence: &str) -> bool {
     let language = Language::of(sentence);
     let lower = sentence.to_lowercase().replace('’', "'");
     // Most sentences have none of the words, and need no reading.
-    let may_last = || LASTING.iter().any(|word| lower.contains(word)) || lower.contains(" ever") || has_word_of(RULES, &lower);
-    (!language.is_english() || may_last()) && decided(sentence, language).is_some_and(|decided| decided.lasts)
+    let may_last =
+        || LASTING.iter().any(|word| lower.contains(word)) || has_word_of(" ever| again", &lower) || has_word_of(RULES, &lower);
+    let is_ban = || own_sentences(sentence).last().is_some_and(|last| forbids_what_was_said(last));
+    (!language.is_english() || may_last()) && (decided(sentence, language).is_some_and(|decided| decided.lasts) || is_ban())
 }
 
 /// Files and texts with rules for agents.
@@ -603,6 +605,7 @@ mod tests {
         let schema = decided("Full schema should not be updated ever, it is a snapshot.").expect("a wish");
         assert!(schema.lasts);
         assert!(!decided("The schema should not be updated here.").expect("a wish").lasts);
+        assert!(super::lasts("I push myself. Don't do that again") && !super::lasts("Try it again"));
         assert!(forbids_what_was_said("Never do that again on your own.") && !forbids_what_was_said("Never do the review."));
     }
 

@@ -243,6 +243,8 @@ fn what_is_never_to_be_done_again_is_kept_with_what_it_was() {
     let alone = World::new();
     session(&alone, "alone").ask("I push myself. Don't do that again.").close("Understood.").end();
     assert_eq!(alone.sql("SELECT title FROM memories"), "I push myself. Don't do that again");
+    let given = session(&world, "next").starts("startup");
+    assert!(given.contains("the user: \"I told you that I run the review tool myself. Never do that"), "{given}");
 }
 
 #[test]
