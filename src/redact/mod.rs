@@ -458,7 +458,7 @@ mod tests {
 
     #[test]
     fn what_stands_on_the_two_sides_of_a_cut_is_not_read_as_one() {
-        let cut = "const ipnsKey\n[… 121 bytes cut …]\nrecordBase64Qx7Kq2mZx81LpTq9 is what it returns";
+        let cut = "+  // Zero the private key\n+  ipnsKey\n[… 121 bytes cut …]\npnsKeypair.ipnsName,\n+      recordBase64,\n+      metadataCid,\n";
         assert!(Redactor::default().again(cut, false).is_none());
         let secret = format!("a\n[… 121 bytes cut …]\n{}", key());
         assert!(Redactor::default().again(&secret, false).is_some_and(|clean| !clean.as_str().contains("x7Kq2")));
