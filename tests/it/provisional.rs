@@ -234,17 +234,17 @@ fn what_is_never_to_be_done_again_is_kept_with_what_it_was() {
         .ask("Review the parser in src/parser.rs")
         .edit("src/parser.rs")
         .close("I ran the review and fixed its findings in `src/parser.rs`.")
-        .ask("I told you that I run the review tool myself. Never do that again on your own.")
+        .ask("I said that I run the review tool myself. Never do that again on your own.")
         .close("Understood.")
         .end();
     let found = world.sql("SELECT kind || ': ' || title FROM memories WHERE kind = 'decision'");
-    assert_eq!(found, "decision: I told you that I run the review tool myself. Never do that again on your own");
+    assert_eq!(found, "decision: I said that I run the review tool myself. Never do that again on your own");
     // Also where it is all that is said.
     let alone = World::new();
     session(&alone, "alone").ask("I push myself. Don't do that again.").close("Understood.").end();
     assert_eq!(alone.sql("SELECT title FROM memories"), "I push myself. Don't do that again");
     let given = session(&world, "next").starts("startup");
-    assert!(given.contains("the user: \"I told you that I run the review tool myself. Never do that"), "{given}");
+    assert!(given.contains("the user: \"I said that I run the review tool myself. Never do that"), "{given}");
 }
 
 #[test]
