@@ -370,6 +370,20 @@ impl Maker {
     }
 }
 
+/// A decision or lesson, without what takes long to read.
+#[derive(Clone, Debug)]
+pub struct SettledHead {
+    pub id: i64,
+    pub kind: MemoryKind,
+    pub title: String,
+    pub provenance: Provenance,
+    pub made_by: Maker,
+    pub by_hand: bool,
+    pub unit: Option<i64>,
+    /// It is about one of the files that were asked for.
+    pub is_about_files: bool,
+}
+
 /// Field of a decision's content with the kind of text that states it, and its value for a plan.
 pub const STATED_IN: &str = "stated_in";
 pub const IN_PLAN: &str = "plan";

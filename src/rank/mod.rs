@@ -8,7 +8,7 @@ mod route;
 mod terms;
 
 pub use route::{CandidateFeatures, EditRates, RankWeights, Reason, Route, Scored, fit, fuse};
-pub use terms::{QueryTerm, branch_terms, is_topic, stem, stem_of, subject, subject_of, terms};
+pub use terms::{QueryTerm, branch_terms, is_topic, is_trunk, stem, stem_of, subject, subject_of, terms};
 
 use crate::model::MemoryRow;
 use crate::text::words;

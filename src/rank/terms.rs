@@ -116,9 +116,14 @@ const TRUNKS: [&str; 14] = [
     "production",
 ];
 
+/// Whether a branch has the name of a trunk.
+pub fn is_trunk(branch: &str) -> bool {
+    TRUNKS.contains(&branch)
+}
+
 /// The words of a branch name without its owner: `dev1/improve-commit-link` yields improve, commit, link.
 pub fn branch_terms(branch: &str) -> Vec<QueryTerm> {
-    if TRUNKS.contains(&branch) {
+    if is_trunk(branch) {
         return Vec::new();
     }
     terms(branch.rsplit('/').next().unwrap_or(branch))
@@ -134,7 +139,7 @@ pub fn is_topic<'a>(branch: &str, recent: impl Iterator<Item = Option<&'a str>>)
         all += 1;
         here += usize::from(other == Some(branch));
     }
-    !TRUNKS.contains(&branch) && (here < LEAST || here * 2 < all)
+    !is_trunk(branch) && (here < LEAST || here * 2 < all)
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 
 use super::ranked::whole_paths;
 use super::stale::{concepts, remove_overtaken, stale};
-use super::start::{holds_everywhere, lasts};
+use super::start::{holds_everywhere, lasts, may_hold_everywhere};
 use crate::distil::user_decisions;
 use crate::model::{Annotations, Finding, InjectionPoint, MemoryKind, MemoryRow, Provenance};
 use crate::prompt_injection::looks_like_prompt_injection;
 use crate::rank;
 use crate::store::Store;
-use crate::store::candidates::SessionScope;
+use crate::store::candidates::{SessionScope, TIMELINE};
 use crate::text::is_cjk;
 use anyhow::Result;
 use std::cmp::Reverse;
@@ -103,11 +103,13 @@ pub fn at_subagent(
         return Ok(Default::default());
     }
     let mut memories = store.pinned_memories(scope.project, PINNED)?;
-    let mut wishes = store.newest_settled(scope.project, false, NEWEST)?;
+    let mut wishes = store.newest_settled(scope.project, false, NEWEST, &[])?;
+    wishes.retain(may_hold_everywhere);
+    let mut wishes = store.memories_by_rows(&wishes.iter().map(|wish| wish.id).collect::<Vec<_>>())?;
     wishes.retain(|memory| !memory.pinned && holds_everywhere(memory));
     remove_overtaken(store, scope.project, &mut wishes)?;
     memories.extend(wishes.into_iter().take(WISHES));
-    let sessions = store.sessions_in_time(scope.project, None)?;
+    let sessions = store.sessions_in_time(scope.project, None, TIMELINE)?;
     let named: Vec<&str> = files.iter().map(String::as_str).collect();
     for path in whole_paths(store, &named, &sessions)?.iter().take(FILES) {
         for memory in best(store, about(store, scope.project, path)?, path)? {

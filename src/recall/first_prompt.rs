@@ -351,19 +351,17 @@ fn role_of(path: &str, line: &str) -> Option<String> {
 
 /// The user's wishes about the files in which the work ended, newest first, that the session has not received.
 fn wishes(store: &Store, project: i64, found: &PromptContext, received: &HashSet<String>) -> Result<Vec<MemoryRow>> {
-    let mut wishes = store.newest_settled(project, false, NEWEST)?;
-    let is_shown = |memory: &MemoryRow| {
-        let shown = |passage: &Passage| passage.memory == memory.id;
-        received.contains(&format!("m{}", memory.id)) || found.units.iter().flat_map(|unit| &unit.passages).any(shown)
+    let files: Vec<String> = found.files.iter().map(|file| file.path.clone()).collect();
+    let is_shown = |id: i64| {
+        let shown = |passage: &Passage| passage.memory == id;
+        received.contains(&format!("m{id}")) || found.units.iter().flat_map(|unit| &unit.passages).any(shown)
     };
-    let is_about = |memory: &MemoryRow| memory.files.iter().any(|file| found.files.iter().any(|known| known.path == file.path));
-    wishes.retain(|memory| {
-        memory.provenance == Provenance::User
-            && memory.kind == MemoryKind::Decision
-            && says_something(memory)
-            && !is_shown(memory)
-            && is_about(memory)
+    let mut wishes = store.newest_settled(project, false, NEWEST, &files)?;
+    wishes.retain(|wish| {
+        wish.is_about_files && wish.provenance == Provenance::User && wish.kind == MemoryKind::Decision && !is_shown(wish.id)
     });
+    let mut wishes = store.memories_by_rows(&wishes.iter().map(|wish| wish.id).collect::<Vec<_>>())?;
+    wishes.retain(says_something);
     remove_overtaken(store, project, &mut wishes)?;
     wishes.truncate(WISHES);
     Ok(wishes)

@@ -11,7 +11,7 @@ use crate::project::{self, git};
 use crate::rank::passage_score::best_alone;
 use crate::rank::{self, CandidateFeatures, EditRates, RankWeights, Scored};
 use crate::store::Store;
-use crate::store::candidates::UnitLocation;
+use crate::store::candidates::{TIMELINE, UnitLocation};
 use crate::store::query::Query;
 use crate::store::unit_index::Effort;
 use crate::text::files_named;
@@ -72,7 +72,7 @@ pub(super) fn nearest(
     limit: usize,
 ) -> Result<Vec<RankedUnit>> {
     let weights = RankWeights::default();
-    let sessions = store.sessions_in_time(query.project, query.own)?;
+    let sessions = store.sessions_in_time(query.project, query.own, TIMELINE)?;
     let query = &query.on_topic(&sessions);
     let mut features = routes(store, query, &sessions, Effort::QUICK)?;
     features.age = features.found().map(|unit| (unit, 0)).collect();
@@ -188,7 +188,7 @@ type Ranking = (Vec<(Scored, Relevance)>, HashMap<i64, UnitLocation>);
 
 /// The best units, at most `limit`.
 fn scored(store: &Store, query: &RecallQuery, weights: &RankWeights, limit: usize) -> Result<Ranking> {
-    let sessions = store.sessions_in_time(query.project, query.own)?;
+    let sessions = store.sessions_in_time(query.project, query.own, TIMELINE)?;
     let (features, locations) = features(store, &query.on_topic(&sessions), &sessions)?;
     let scored = with_relevance(rank::fuse(&features, weights), &features);
     let best = scored.into_iter().filter(|(_, relevance)| relevance.probability() >= LEAST).take(limit);
@@ -334,7 +334,7 @@ pub(super) fn found(
     locations: &HashMap<i64, UnitLocation>,
     (scored, relevance): (Scored, Relevance),
 ) -> Result<Option<RankedUnit>> {
-    let Some(unit) = store.unit_by_row(scored.unit)? else { return Ok(None) };
+    let Some(unit) = store.brief_unit(scored.unit)? else { return Ok(None) };
     let mut memories = store.memories_of_unit(unit.session, unit.id)?;
     memories.retain(|memory: &MemoryRow| memory.superseded_by.is_none());
     memories.sort_by_key(|memory| std::cmp::Reverse(memory.trust()));
@@ -375,7 +375,7 @@ pub fn similarity(score: f64) -> f64 {
 /// Returns a project's units related to a description, best first, down to a share of the best score. Superseded
 /// memories are excluded.
 pub(super) fn related_units(store: &Store, query: &RecallQuery, limit: usize, share: f64) -> Result<Vec<RelatedUnit>> {
-    let sessions = store.sessions_in_time(query.project, query.own)?;
+    let sessions = store.sessions_in_time(query.project, query.own, TIMELINE)?;
     let mut features = routes(store, query, &sessions, Effort::RELATED)?;
     let mut units: Vec<i64> = features.found().collect();
     units.sort_unstable();

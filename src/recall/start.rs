@@ -7,12 +7,14 @@ use crate::files;
 use crate::files::{canonical, small_text};
 use crate::model::{
     Annotations, Author, Check, Failing, Finding, MemoryKind, MemoryRow, Millis, Platform, PromptKind, PromptRow, PromptSource,
-    Provenance, Recalled, SessionOverview, SessionRow, SessionState, SessionStatus, Trust, TurnOverview, UnitOverview, UnitRow,
+    Provenance, Recalled, SessionOverview, SessionRow, SessionState, SessionStatus, SettledHead, Trust, TurnOverview,
+    UnitOverview, UnitRow,
 };
 use crate::project::git::{Repository, state_at};
 use crate::project::worktree_root;
 use crate::prompt_injection::looks_like_prompt_injection;
 use crate::rank::{self, stem, terms};
+use crate::store::candidates::TIMELINE;
 use crate::store::{Store, is_broken};
 use crate::text::{alike, files_named, is_in_project, without_type};
 use anyhow::Result;
@@ -23,6 +25,8 @@ use std::path::Path;
 /// Number of newest sessions, and of sessions of the branch, to read.
 const SESSIONS: usize = 8;
 const OF_BRANCH: usize = 3;
+/// Maximum sessions in a trunk's timeline. A branch with a topic may be older.
+const ON_TRUNK: usize = 60;
 /// Findings that are shown before others.
 const FOUND_OUT: [Finding; 3] = [Finding::Cause, Finding::Limit, Finding::Fix];
 /// Maximum units per session.
@@ -89,19 +93,10 @@ impl ReadableParts {
 /// Gathers memories for a session start, with at most `most` findings.
 pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, now: Millis) -> Result<Recalled> {
     let parts = ReadableParts::default();
-    let all = parts.read(store.sessions_in_time(project, here.own))?;
+    let limit = if here.branch.is_some_and(rank::is_trunk) { ON_TRUNK } else { TIMELINE };
+    let all = parts.read(store.sessions_in_time(project, here.own, limit))?;
     let on_topic_branch = here.branch.is_some_and(|branch| is_topic(branch, &all));
-    let mut sessions = parts.read(sessions(store, project, here, &all, now))?;
-    let mut active: Vec<SessionOverview> =
-        sessions.extract_if(.., |session| session.state == SessionStatus::Active).filter(did_something).collect();
-    // A program's session says nothing about what the person wants next.
-    sessions.retain(|session| session.session.prompts > 0 && did_something(session));
-    // A session that began above its repositories has no branch.
-    let of_branch =
-        |session: &SessionOverview| here.branch.is_none() || branch(session).is_none() || branch(session) == here.branch;
-    let own: Vec<SessionOverview> = sessions.extract_if(.., |session| of_branch(session)).collect();
-    let own_units: Vec<i64> = own.iter().flat_map(|session| &session.units).map(|unit| unit.unit.id).collect();
-    let mut last = own.into_iter().next();
+    let Recent { mut active, mut last, own_units } = parts.read(recent(store, project, here, &all, on_topic_branch, now))?;
     if let Some(last) = &mut last {
         last.turns = turns(&parts.read(store.last_worked_turn(last.session.id, project))?);
     }
@@ -113,7 +108,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     };
     let mut open = parts.read(store.open_ends(Some(project), here.branch, NEWEST))?;
     retain_not_committed(last.as_ref(), &mut not_committed, &mut open, here.root);
-    active.retain(|session| of_branch(session) || shares_file(session, &not_committed));
+    active.retain(|session| is_on(session_branch(&session.session), here.branch) || shares_file(session, &not_committed));
     active.truncate(ACTIVE);
 
     let query = RecallQuery {
@@ -128,8 +123,16 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let is_new = |memory: &MemoryRow| !memory_files.say(&memory.title);
     let pinned = parts.read(store.pinned_memories(project, PINNED))?;
 
-    let mut decisions = parts.read(store.newest_settled(project, false, NEWEST))?;
     let last_units: Vec<i64> = last.iter().flat_map(|last| &last.units).map(|overview| overview.unit.id).collect();
+    let may_hold = |head: &SettledHead| {
+        let of_own_unit = head.unit.is_some_and(|unit| {
+            head.made_by.trust() == Trust::Agent && last_units.contains(&unit) || on_topic_branch && own_units.contains(&unit)
+        });
+        head.is_about_files || of_own_unit || may_hold_everywhere(head)
+    };
+    let mut heads = parts.read(store.newest_settled(project, false, NEWEST, &not_committed))?;
+    heads.retain(may_hold);
+    let mut decisions = parts.read(store.memories_by_rows(&ids(&heads)))?;
     let is_in_play = |memory: &MemoryRow| memory.files.iter().any(|file| not_committed.contains(&file.path));
     let holds_here = |memory: &MemoryRow| {
         let of_branch = on_topic_branch && memory.unit.is_some_and(|unit| own_units.contains(&unit));
@@ -151,7 +154,8 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         memory.by_hand || others <= SETTLED
     });
     decisions.truncate(MOST_SETTLED);
-    let mut of_team = parts.read(store.newest_settled(project, true, NEWEST_OF_TEAM))?;
+    let of_team = parts.read(store.newest_settled(project, true, NEWEST_OF_TEAM, &[]))?;
+    let mut of_team = parts.read(store.memories_by_rows(&ids(&of_team)))?;
     of_team.retain(|memory| !memory.is_of_stranger() && holds_here(memory) && !looks_like_prompt_injection(&memory.title));
 
     let is_likely = |unit: &&NearUnit| own_units.contains(&unit.unit) || unit.relevance.sum >= LIKELY;
@@ -271,35 +275,76 @@ pub fn below(store: &Store, folder: &Path, here: SessionContext, most: usize, no
     Ok(all)
 }
 
-/// The newest sessions of the branch and of the project, newest first.
-fn sessions(
+fn ids(heads: &[SettledHead]) -> Vec<i64> {
+    heads.iter().map(|head| head.id).collect()
+}
+
+/// The sessions that a start may name.
+#[derive(Default)]
+struct Recent {
+    /// Those that are at work now.
+    active: Vec<SessionOverview>,
+    /// The last one of the branch that did something.
+    last: Option<SessionOverview>,
+    /// Units of the last sessions of a branch with a topic, else of the last session.
+    own_units: Vec<i64>,
+}
+
+/// Finds the newest sessions of the branch and of the project. Only those that are named are read whole.
+fn recent(
     store: &Store,
     project: i64,
     here: SessionContext,
     all: &[(i64, Option<String>)],
+    on_topic_branch: bool,
     now: Millis,
-) -> Result<Vec<SessionOverview>> {
-    let mut sessions = store.last_sessions(project, SESSIONS + 1)?;
-    let of_branch = all.iter().filter(|(_, branch)| here.branch.is_some() && branch.as_deref() == here.branch);
-    for (id, _) in of_branch.take(OF_BRANCH) {
-        if !sessions.iter().any(|known| known.id == *id) {
-            sessions.extend(store.session_by_row(*id)?);
+) -> Result<Recent> {
+    let mut found = Recent::default();
+    for session in newest_sessions(store, project, here, all)? {
+        let is_active = session.ended_at.is_none() && status(store, &session, now)?.0 == SessionStatus::Active;
+        // A program's session says nothing about what the person wants next.
+        let is_own = !is_active && session.prompts > 0 && is_on(session_branch(&session), here.branch);
+        if !is_active && !(is_own && (on_topic_branch || found.last.is_none())) {
+            continue;
+        }
+        let overviews = overviews(store, vec![session], Some(project), UNITS, 1, now)?;
+        for session in overviews.into_iter().filter(did_something) {
+            if is_active {
+                found.active.push(session);
+                continue;
+            }
+            found.own_units.extend(session.units.iter().map(|unit| unit.unit.id));
+            found.last.get_or_insert(session);
         }
     }
-    sessions.retain(|session| Some(session.id) != here.own);
+    Ok(found)
+}
+
+/// The newest sessions of the project and of the branch, newest first.
+fn newest_sessions(store: &Store, project: i64, here: SessionContext, all: &[(i64, Option<String>)]) -> Result<Vec<SessionRow>> {
+    let (newest, older) = all.split_at(all.len().min(SESSIONS));
+    let of_branch = |(_, branch): &&(i64, Option<String>)| here.branch.is_some() && branch.as_deref() == here.branch;
+    let known = newest.iter().filter(of_branch).count();
+    let mut sessions = Vec::new();
+    for (id, _) in newest.iter().chain(older.iter().filter(of_branch).take(OF_BRANCH.saturating_sub(known))) {
+        sessions.extend(store.session_by_row(*id)?);
+    }
     // Sessions of nothing but questions hide no work.
-    let is_work = |session: &SessionRow| {
-        let branch = session.end_branch.as_deref().or(session.start_branch.as_deref());
-        session.tool_uses > 0 && (here.branch.is_none() || branch.is_none() || branch == here.branch)
-    };
+    let is_work = |session: &SessionRow| session.tool_uses > 0 && is_on(session_branch(session), here.branch);
     if !sessions.iter().any(is_work) {
         sessions.extend(store.last_session_with_tools(project, here.branch)?.filter(|last| Some(last.id) != here.own));
     }
-    overviews(store, sessions, Some(project), UNITS, 1, now)
+    Ok(sessions)
 }
 
-fn branch(session: &SessionOverview) -> Option<&str> {
-    session.session.end_branch.as_deref().or(session.session.start_branch.as_deref())
+/// The branch on which a session ended.
+fn session_branch(session: &SessionRow) -> Option<&str> {
+    session.end_branch.as_deref().or(session.start_branch.as_deref())
+}
+
+/// Whether work on a branch belongs to the branch here. A session that began above its repositories has no branch.
+fn is_on(branch: Option<&str>, here: Option<&str>) -> bool {
+    here.is_none() || branch.is_none() || branch == here
 }
 
 fn did_something(session: &SessionOverview) -> bool {
@@ -320,6 +365,13 @@ pub(super) fn holds_everywhere(memory: &MemoryRow) -> bool {
     // A wish in a question was about the task.
     let states = !memory.title.ends_with(['?', '？']) && files_named(&memory.title).is_empty();
     is_by_hand && memory.files.is_empty() || is_users && states && lasts(memory)
+}
+
+/// Whether a decision or lesson may apply to the whole project, as far as its head says.
+pub(super) fn may_hold_everywhere(head: &SettledHead) -> bool {
+    let may_last =
+        || head.kind == MemoryKind::Lesson || user_decisions::lasts(&head.title) || user_decisions::answer_lasts(&head.title);
+    head.by_hand || head.provenance == Provenance::User && may_last()
 }
 
 /// Whether a decision says that it outlasts its task.
@@ -496,20 +548,26 @@ pub fn overviews(
     let mut units: Vec<UnitOverview> =
         units.into_iter().map(|unit| UnitOverview { summary: summaries.remove(&unit.id), unit }).collect();
     let overviews = sessions.into_iter().map(|session| {
-        let last_event_at = store.last_use(session.id)?.unwrap_or(0).max(session.active_at);
-        let alive = session.client.and_then(files::is_alive);
-        let state = match (session.ended_at, alive) {
-            (Some(_), _) => SessionStatus::Ended,
-            (None, Some(true)) => SessionStatus::Active,
-            (None, None) if now - last_event_at < SILENCE => SessionStatus::Active,
-            (None, _) => SessionStatus::Interrupted,
-        };
+        let (state, last_event_at) = status(store, &session, now)?;
         let units = units.extract_if(.., |overview| overview.unit.session == session.id).collect();
         let mut turns = turns(&store.last_said(session.id, project)?);
         turns.drain(..turns.len().saturating_sub(turns_each));
         Ok(SessionOverview { session, state, last_event_at, turns, units })
     });
     overviews.collect()
+}
+
+/// The status of a session, and the time of its last event.
+fn status(store: &Store, session: &SessionRow, now: Millis) -> Result<(SessionStatus, Millis)> {
+    let last_event_at = store.last_use(session.id)?.unwrap_or(0).max(session.active_at);
+    let alive = session.client.and_then(files::is_alive);
+    let status = match (session.ended_at, alive) {
+        (Some(_), _) => SessionStatus::Ended,
+        (None, Some(true)) => SessionStatus::Active,
+        (None, None) if now - last_event_at < SILENCE => SessionStatus::Active,
+        (None, _) => SessionStatus::Interrupted,
+    };
+    Ok((status, last_event_at))
 }
 
 /// Groups consecutive messages into turns.

@@ -11,7 +11,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use std::collections::{BTreeMap, HashMap};
 
 /// Maximum sessions in a project's timeline.
-const SESSIONS: i64 = 400;
+pub const TIMELINE: usize = 400;
 
 /// Maximum files per unit.
 const FILES: usize = 40;
@@ -71,15 +71,21 @@ impl Store {
         Ok(before.is_none_or(|(of, _)| *of != unit))
     }
 
-    /// A project's sessions except `own`, newest first, with the branches on which they began.
-    pub fn sessions_in_time(&self, project: i64, own: Option<i64>) -> Result<Vec<(i64, Option<String>)>> {
+    /// A project's sessions except `own`, newest first, at most `limit`, with the branches on which they began.
+    pub fn sessions_in_time(&self, project: i64, own: Option<i64>, limit: usize) -> Result<Vec<(i64, Option<String>)>> {
+        // Most projects have all their work in their own sessions, and then one index is read in order.
+        let is_elsewhere =
+            self.conn.prepare_cached("SELECT 1 FROM work_units WHERE project_id = ?1 LIMIT 1")?.exists([project])?;
+        let of_project = match is_elsewhere {
+            true => format!("id IN ({})", worked_in("?3")),
+            false => "project_id = ?1 AND prompts + tool_uses > 0".to_string(),
+        };
         let sql = format!(
-            "SELECT id, coalesce(start_branch, end_branch) FROM sessions WHERE id IN ({}) AND id IS NOT ?2
-                   ORDER BY active_at DESC, id DESC LIMIT ?3",
-            worked_in("?3")
+            "SELECT id, coalesce(start_branch, end_branch) FROM sessions WHERE {of_project} AND id IS NOT ?2
+             ORDER BY active_at DESC, id DESC LIMIT ?3"
         );
         let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
-        Ok(self.conn.prepare_cached(&sql)?.query_map(params![project, own, SESSIONS], row)?.collect::<Result<_, _>>()?)
+        Ok(self.conn.prepare_cached(&sql)?.query_map(params![project, own, limit as i64], row)?.collect::<Result<_, _>>()?)
     }
 
     /// Locations of units. Units of sessions outside `sessions` are left out, unless it is empty.

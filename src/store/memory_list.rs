@@ -1,7 +1,7 @@
 //! Lists memories.
 
 use super::Store;
-use crate::model::{Maker, MemoryFile, MemoryKind, MemoryRow, Source, UnitStory};
+use crate::model::{Maker, MemoryFile, MemoryKind, MemoryRow, SettledHead, Source, UnitStory};
 use anyhow::Result;
 use rusqlite::{OptionalExtension, Row, ToSql, params};
 use std::collections::HashMap;
@@ -137,18 +137,32 @@ impl Store {
         self.memories(&sql, &[&project, &kinds, &(limit as i64)])
     }
 
-    /// The newest active decisions and lessons of a project, at most `limit`: the user's own, or those of the team. The
-    /// latter cost nothing if nobody shares.
-    pub fn newest_settled(&self, project: i64, of_team: bool, limit: usize) -> Result<Vec<MemoryRow>> {
+    /// The newest active decisions and lessons of a project, at most `limit`: the user's own, or those of trusted members of
+    /// the team, which cost nothing if nobody shares. `files` are those that they may be about.
+    pub fn newest_settled(&self, project: i64, of_team: bool, limit: usize, files: &[String]) -> Result<Vec<SettledHead>> {
         if of_team && !self.conn.prepare_cached("SELECT 1 FROM machines LIMIT 1")?.exists([])? {
             return Ok(Vec::new());
         }
-        let sql = format!(
-            "{CHOSEN} WHERE m.project_id = ?1 AND (m.provenance = 'team') = ?2 AND m.kind IN ('decision', 'lesson') AND m.superseded_by IS NULL
+        let sql = "SELECT m.id, m.kind, m.title, m.provenance, m.made_by, m.by_hand, m.work_unit_id,
+               EXISTS (SELECT 1 FROM memory_files f WHERE f.memory_id = m.id AND f.path IN (SELECT value FROM json_each(?4)))
+             FROM memories m WHERE m.project_id = ?1 AND (m.provenance = 'team') = ?2 AND m.kind IN ('decision', 'lesson') AND m.superseded_by IS NULL
                AND (NOT ?2 OR EXISTS (SELECT 1 FROM shared h JOIN machines k ON k.id = h.machine WHERE h.uuid = m.uuid AND k.trusted))
-             ORDER BY m.created_at DESC, m.id DESC LIMIT ?3"
-        );
-        self.memories(&sql, &[&project, &of_team, &(limit as i64)])
+             ORDER BY m.created_at DESC, m.id DESC LIMIT ?3";
+        let head = |row: &Row| {
+            Ok(SettledHead {
+                id: row.get(0)?,
+                kind: row.get(1)?,
+                title: row.get(2)?,
+                provenance: row.get(3)?,
+                made_by: row.get(4)?,
+                by_hand: row.get(5)?,
+                unit: row.get(6)?,
+                is_about_files: row.get(7)?,
+            })
+        };
+        let files = serde_json::to_string(files)?;
+        let mut statement = self.conn.prepare_cached(sql)?;
+        Ok(statement.query_map(params![project, of_team, limit as i64, files], head)?.collect::<Result<_, _>>()?)
     }
 
     /// Returns the newest memories of a project (`None` for all projects), at most `limit`, and all pinned ones,
@@ -269,7 +283,8 @@ impl Store {
         self.memories_by_rows(&ids)
     }
 
-    fn memories_by_rows(&self, ids: &[i64]) -> Result<Vec<MemoryRow>> {
+    /// Reads memories, in the order of their ids.
+    pub fn memories_by_rows(&self, ids: &[i64]) -> Result<Vec<MemoryRow>> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }

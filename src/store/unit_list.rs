@@ -101,9 +101,16 @@ impl Store {
 
     /// Reads one unit.
     pub fn unit_by_row(&self, id: i64) -> Result<Option<UnitRow>> {
-        let sql = format!("{UNIT} WHERE u.id = ?1");
-        let found = self.conn.prepare_cached(&sql)?.query_row([id], unit).optional()?;
-        Ok(self.whole(found.into_iter().collect())?.pop())
+        Ok(self.whole(self.own_row(id)?.into_iter().collect())?.pop())
+    }
+
+    /// Reads one unit without phases, tokens and boundaries.
+    pub fn brief_unit(&self, id: i64) -> Result<Option<UnitRow>> {
+        Ok(self.brief(self.own_row(id)?.into_iter().collect())?.units.pop())
+    }
+
+    fn own_row(&self, id: i64) -> Result<Option<(UnitRow, Option<i64>)>> {
+        Ok(self.conn.prepare_cached(&format!("{UNIT} WHERE u.id = ?1"))?.query_row([id], unit).optional()?)
     }
 
     /// The unit of a tool use; `None` for one older than units.
