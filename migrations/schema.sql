@@ -118,8 +118,7 @@ CREATE TABLE tool_uses (
 CREATE UNIQUE INDEX tool_uses_once ON tool_uses(session_id, tool_use_id) WHERE tool_use_id IS NOT NULL;
 CREATE UNIQUE INDEX tool_uses_by_seq ON tool_uses(session_id, seq);
 
--- Full-text indexes (ADR/0028). A query looks into all segments of an index; `usermerge` lets a session end merge two
--- segments of a level.
+-- Full-text indexes (ADR/0028). A query looks into all segments of an index; a session end merges some (ADR/0007).
 CREATE VIRTUAL TABLE passage_index USING fts5(text, scope, content='', contentless_delete=1, tokenize="porter unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE tool_index USING fts5(command, description, path, error, scope, content='', contentless_delete=1, tokenize="porter unicode61 remove_diacritics 2");
 
@@ -344,7 +343,3 @@ CREATE TABLE machines (
   trusted INTEGER NOT NULL DEFAULT 0,
   seen_at INTEGER NOT NULL           -- when the last change arrived
 ) STRICT;
-
-INSERT INTO passage_index(passage_index, rank) VALUES ('usermerge', 2);
-INSERT INTO tool_index(tool_index, rank) VALUES ('usermerge', 2);
-INSERT INTO unit_index(unit_index, rank) VALUES ('usermerge', 2);

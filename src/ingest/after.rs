@@ -118,7 +118,7 @@ fn distiller<'a>(run: &'a Run, ignored: &'a [String]) -> Distiller<'a> {
 const DAY: Millis = 86_400_000;
 /// Maximum batches of old tool uses to delete per session end: more than a session adds.
 const TRIMMED: usize = 10;
-/// Time to merge each text index per session end: a few pages, more than most sessions add.
+/// Time to merge a text index per session end: a few pages. Three ends merge each index once.
 const MERGING: Duration = Duration::from_micros(150);
 
 /// Runs the housekeeping that is due at a session start or end.
@@ -137,7 +137,7 @@ pub fn upkeep(run: &Run, persisted: &mut Persisted, event: &Event) {
         EventKind::SessionEnded { .. } => {
             logged("old tool uses were not deleted", trim(run, store));
             store.remove_unfinished();
-            logged("text indexes were not merged", store.merge_indexes(MERGING));
+            logged("a text index was not merged", store.merge_index(run.now as usize, MERGING));
             logged("facts about the repository were not stored", look_at_repository(run, store, event));
         }
         _ => {}

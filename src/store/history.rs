@@ -319,11 +319,11 @@ impl Store {
         Ok(self.conn.query_row("SELECT count(*) FROM memories", [], |row| row.get(0))?)
     }
 
-    /// Counts for `nmem status`.
+    /// Counts for `nmem status`. Prompts that were taken back count too: telling them apart would read every message.
     pub fn counts(&self) -> Result<Counts> {
         let tool_uses = self.tool_uses_counted()?;
         let sql = "SELECT (SELECT count(*) FROM projects), count(*) FILTER (WHERE cwd IS NOT NULL OR prompts + tool_uses > 0),
-                     (SELECT count(*) FROM prompts WHERE source = 'user' AND kind = 'prompt'),
+                     (SELECT count(*) FROM (SELECT 1 FROM prompts GROUP BY session_id, number)),
                      (SELECT count(*) FROM work_units), (SELECT count(*) FROM memories) FROM sessions";
         let row = |row: &Row| {
             Ok(Counts {
@@ -346,15 +346,25 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row([scope.json()], |row| row.get(0))?)
     }
 
-    /// The last event of each platform.
+    /// The last event of each platform, newest first.
     pub fn last_events(&self) -> Result<Vec<LastEvent>> {
-        let sql = "SELECT platform, max(at) FROM (
-                     SELECT platform, max(active_at) AS at FROM sessions GROUP BY platform
-                     UNION ALL
-                     SELECT s.platform, t.received_at FROM (SELECT * FROM tool_uses ORDER BY id DESC LIMIT 1) t JOIN sessions s ON s.id = t.session_id
-                   ) GROUP BY platform ORDER BY 2 DESC";
-        let row = |row: &Row| Ok(LastEvent { platform: row.get(0)?, at: row.get(1)? });
-        Ok(self.conn.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
+        let mut last: Vec<LastEvent> = Vec::new();
+        let of_sessions = "SELECT platform, active_at FROM sessions";
+        let of_last_tool = "SELECT s.platform, t.received_at FROM (SELECT * FROM tool_uses ORDER BY id DESC LIMIT 1) t JOIN sessions s ON s.id = t.session_id";
+        // Grouped here: SQLite would sort all sessions, which takes twice as long.
+        for sql in [of_sessions, of_last_tool] {
+            let mut statement = self.conn.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let event = LastEvent { platform: row.get(0)?, at: row.get(1)? };
+                match last.iter_mut().find(|known| known.platform == event.platform) {
+                    Some(known) => known.at = known.at.max(event.at),
+                    None => last.push(event),
+                }
+            }
+        }
+        last.sort_by_key(|event| std::cmp::Reverse(event.at));
+        Ok(last)
     }
 
     /// Time of a session's last tool use.

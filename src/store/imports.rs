@@ -50,6 +50,8 @@ pub struct ImportedSession {
     pub at: Millis,
 }
 
+/// Key of the list of agents with imported files.
+const IMPORTED_AGENTS: &str = "imported_agents";
 const IMPORTED: &str = "SELECT path, platform, version, size, modified_at, offset, first_line FROM imports";
 
 fn imported(row: &Row) -> rusqlite::Result<(String, ImportedFile)> {
@@ -87,7 +89,14 @@ impl Store {
 
     /// Records the import of a file and its effect on the session.
     pub fn set_imported(&mut self, path: &str, file: &ImportedFile, session: Option<&ImportedSession>) -> Result<()> {
+        let mut agents = self.imported_agents()?;
+        let is_new = !agents.contains(&file.platform);
+        agents.push(file.platform);
         self.write(|tx| {
+            if is_new {
+                let names: Vec<&str> = agents.iter().map(|agent| agent.name()).collect();
+                tx.set_meta(IMPORTED_AGENTS, Some(serde_json::to_string(&names)?))?;
+            }
             let sql = "INSERT OR REPLACE INTO imports(path, platform, version, size, modified_at, offset, first_line)
                        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
             let values = params![
@@ -128,10 +137,16 @@ impl Store {
             .collect::<Result<_, _>>()?)
     }
 
-    /// Agents with imported files.
+    /// Agents with imported files. Each session start asks, and there may be thousands of files, so a list is kept.
     pub fn imported_agents(&self) -> Result<Vec<Platform>> {
-        let sql = "SELECT DISTINCT platform FROM imports";
-        let names: Vec<String> = self.conn.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let kept: Option<String> = self.meta(IMPORTED_AGENTS)?;
+        let names: Vec<String> = match kept.and_then(|json| serde_json::from_str(&json).ok()) {
+            Some(names) => names,
+            None => {
+                let sql = "SELECT DISTINCT platform FROM imports";
+                self.conn.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?
+            }
+        };
         Ok(names.iter().filter_map(|name| Platform::from_name(name)).collect())
     }
 

@@ -125,24 +125,22 @@ impl Tx<'_> {
 }
 
 impl Store {
-    /// Merges index segments, for about `time` in each index. Every commit adds a segment, and a query reads all of them. The
-    /// rest is merged next time (FTS5, "the merge command").
-    pub fn merge_indexes(&mut self, time: Duration) -> Result<()> {
+    /// Merges segments of one index, for about `time`. Every commit adds a segment, and a query reads all of them. The rest is
+    /// merged next time (FTS5, "the merge command"). `turn`: a number that chooses the index.
+    pub fn merge_index(&mut self, turn: usize, time: Duration) -> Result<()> {
+        let index = FULL_TEXT[turn % FULL_TEXT.len()];
         self.write(|tx| {
-            for index in FULL_TEXT {
-                let sql = format!("INSERT INTO {index}({index}, rank) VALUES ('merge', ?1)");
-                let mut merge = tx.tx.prepare_cached(&sql)?;
-                let begun = Instant::now();
-                loop {
-                    let before = tx.tx.total_changes();
-                    merge.execute([MERGED])?;
-                    // Nothing left to merge counts as one change.
-                    if tx.tx.total_changes() - before < 2 || begun.elapsed() >= time {
-                        break;
-                    }
+            let sql = format!("INSERT INTO {index}({index}, rank) VALUES ('merge', ?1)");
+            let mut merge = tx.tx.prepare_cached(&sql)?;
+            let begun = Instant::now();
+            loop {
+                let before = tx.tx.total_changes();
+                merge.execute([MERGED])?;
+                // Nothing left to merge counts as one change.
+                if tx.tx.total_changes() - before < 2 || begun.elapsed() >= time {
+                    return Ok(());
                 }
             }
-            Ok(())
         })
     }
 }

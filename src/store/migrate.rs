@@ -37,6 +37,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/0020-passages.sql"), quick: true },
     Migration { sql: include_str!("../../migrations/0021-fewer-objects.sql"), quick: true },
     Migration { sql: include_str!("../../migrations/0022-plans.sql"), quick: true },
+    Migration { sql: include_str!("../../migrations/0023-merges.sql"), quick: true },
 ];
 
 /// Page count below which every migration is fast: 8 MB, some ten thousand tool uses.

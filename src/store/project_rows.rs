@@ -126,8 +126,9 @@ impl Store {
 
     /// All projects, most recently active first, with their number of sessions and time of the last one.
     pub fn projects(&self) -> Result<Vec<(ProjectRow, i64, Option<Millis>)>> {
-        let sql = "SELECT p.id, p.name, p.repo_url, p.root, p.created_at, p.about, count(s.id), max(s.active_at)
-                   FROM projects p LEFT JOIN sessions s ON s.project_id = p.id GROUP BY p.id ORDER BY 8 DESC, p.id DESC";
+        let sql = "SELECT p.id, p.name, p.repo_url, p.root, p.created_at, p.about, (SELECT count(*) FROM sessions WHERE project_id = p.id),
+                     (SELECT max(active_at) FROM sessions WHERE project_id = p.id)
+                   FROM projects p ORDER BY 8 DESC, p.id DESC";
         let row = |row: &Row| Ok((project(row)?, row.get(6)?, row.get(7)?));
         Ok(self.conn.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()?)
     }

@@ -88,13 +88,13 @@ fn a_database_from_the_future_is_left_alone_and_the_events_wait() {
     assert_eq!(world.hook("PostToolUse-Bash").text(), "[exit 0]");
     assert_eq!(fs::read(world.db()).unwrap(), before);
     insta::assert_snapshot!(world.hook("SessionStart-startup").text(), @r#"
-    {"systemMessage":"nmem: $WORLD/home/.local/share/nmem/nmem.db was written by a newer nmem (schema 99, this one supports 22); events are kept and stored later. See `nmem status`."}
+    {"systemMessage":"nmem: $WORLD/home/.local/share/nmem/nmem.db was written by a newer nmem (schema 99, this one supports 23); events are kept and stored later. See `nmem status`."}
     [exit 0]
     "#);
     insta::assert_snapshot!(world.nmem(&["search", "x"]).text(), @"
     --- stderr
-    nmem: 2 waiting events could not be stored: $WORLD/home/.local/share/nmem/nmem.db was written by a newer nmem (schema 99, this one supports 22)
-    nmem: $WORLD/home/.local/share/nmem/nmem.db was written by a newer nmem (schema 99, this one supports 22)
+    nmem: 2 waiting events could not be stored: $WORLD/home/.local/share/nmem/nmem.db was written by a newer nmem (schema 99, this one supports 23)
+    nmem: $WORLD/home/.local/share/nmem/nmem.db was written by a newer nmem (schema 99, this one supports 23)
       install that version of nmem; the database was not changed
     [exit 1]
     ");

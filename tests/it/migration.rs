@@ -90,7 +90,7 @@ fn everything_that_was_stored_is_there_after_the_migration() {
     assert!(before.iter().all(|(_, rows)| !rows.is_empty()), "{before:?}");
     assert_eq!(world.sql("SELECT id, superseded_by FROM memories WHERE superseded_by IS NOT NULL"), "1|5\n6|13");
     assert_eq!(world.nmem(&["status"]).code, Some(0));
-    assert_eq!(world.sql("PRAGMA user_version"), "22");
+    assert_eq!(world.sql("PRAGMA user_version"), "23");
     for ((table, before), (_, after)) in before.iter().zip(all()) {
         assert_eq!(&after, before, "{table}");
     }
