@@ -95,6 +95,7 @@ pub fn run(args: &ImportArguments) -> Result<()> {
             output::warn(&problem.what);
         }
     }
+    store.merge_indexes()?;
     store.checkpoint();
     let seconds = begun.elapsed().as_secs_f64();
     if args.json { output::print(&json(&report, seconds).to_string()) } else { output::say(&text(&report, seconds)) }

@@ -12,8 +12,9 @@ use anyhow::Result;
 use rusqlite::{Row, params};
 use std::time::{Duration, Instant};
 
-/// Pages to merge at a time.
+/// Pages to merge at a time in a hook, and in a command: 10 ms, so that hooks hardly wait.
 const MERGED: i64 = 4;
+const MERGED_AT_ONCE: i64 = 256;
 
 /// The full-text indexes.
 pub(super) const FULL_TEXT: [&str; 3] = ["passage_index", "tool_index", "unit_index"];
@@ -128,20 +129,30 @@ impl Store {
     /// Merges segments of one index, for about `time`. Every commit adds a segment, and a query reads all of them. The rest is
     /// merged next time (FTS5, "the merge command"). `turn`: a number that chooses the index.
     pub fn merge_index(&mut self, turn: usize, time: Duration) -> Result<()> {
-        let index = FULL_TEXT[turn % FULL_TEXT.len()];
         self.write(|tx| {
-            let sql = format!("INSERT INTO {index}({index}, rank) VALUES ('merge', ?1)");
-            let mut merge = tx.tx.prepare_cached(&sql)?;
             let begun = Instant::now();
-            loop {
-                let before = tx.tx.total_changes();
-                merge.execute([MERGED])?;
-                // Nothing left to merge counts as one change.
-                if tx.tx.total_changes() - before < 2 || begun.elapsed() >= time {
-                    return Ok(());
-                }
-            }
+            while tx.merge_segments(FULL_TEXT[turn % FULL_TEXT.len()], MERGED)? && begun.elapsed() < time {}
+            Ok(())
         })
+    }
+
+    /// Merges what can be merged in all indexes, in short transactions.
+    pub fn merge_indexes(&mut self) -> Result<()> {
+        for index in FULL_TEXT {
+            while self.write(|tx| tx.merge_segments(index, MERGED_AT_ONCE))? {}
+        }
+        Ok(())
+    }
+}
+
+impl Tx<'_> {
+    /// Merges segments of an index, for about so many pages; returns false if there was nothing to merge.
+    fn merge_segments(&self, index: &str, pages: i64) -> Result<bool> {
+        let before = self.tx.total_changes();
+        let sql = format!("INSERT INTO {index}({index}, rank) VALUES ('merge', ?1)");
+        self.tx.prepare_cached(&sql)?.execute([pages])?;
+        // Nothing left to merge counts as one change.
+        Ok(self.tx.total_changes() - before >= 2)
     }
 }
 

@@ -254,7 +254,7 @@ impl Store {
         let last = "SELECT coalesce(max(id), 0) FROM passage_index_docsize";
         let last: i64 = self.conn.prepare_cached(last)?.query_row([], |row| row.get(0))?;
         let counts: Vec<i64> =
-            query.wanted.iter().map(|word| self.passages_estimated(word, COMMON.min(most + 1), last)).collect::<Result<_>>()?;
+            query.wanted.iter().map(|word| self.passages_estimated(word, TELLING + 1, last)).collect::<Result<_>>()?;
         let telling = rarest(&counts).into_iter().filter(|at| counts[*at] <= most);
         Ok((telling.map(|at| (query.word(at).to_string(), rarity(counts[at], all))).collect(), rarity(0, all)))
     }
