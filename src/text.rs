@@ -63,6 +63,15 @@ pub fn slashed(path: &str) -> Cow<'_, str> {
     if cfg!(windows) { path.replace('\\', "/").into() } else { path.into() }
 }
 
+/// A prompt without the slash command that it is given to: "/quick move the bar down".
+pub fn without_slash_command(prompt: &str) -> &str {
+    let prompt = prompt.trim_start();
+    match prompt.split_once(char::is_whitespace) {
+        Some((command, rest)) if command.starts_with('/') && command.matches('/').count() == 1 && !rest.trim().is_empty() => rest,
+        _ => prompt,
+    }
+}
+
 /// Cuts a text between words to at most `most` characters, with `…` if something is missing.
 pub fn cut(text: &str, most: usize) -> String {
     let text = text.trim();

@@ -299,7 +299,9 @@ fn last_complaint(story: &UnitStory, turns: &[Turn]) -> Option<(usize, String)> 
         return None;
     }
     let own = own_sentences(&turns[last].asked?.text);
-    let whole = own.iter().skip_while(|sentence| *sentence != said).take(2).cloned().collect::<Vec<_>>().join(" ");
+    // A question says what is wrong; behind it comes something else.
+    let sentences = if said.ends_with(['?', '？']) { 1 } else { 2 };
+    let whole = own.iter().skip_while(|sentence| *sentence != said).take(sentences).cloned().collect::<Vec<_>>().join(" ");
     Some((last, format!("{REPORTED}{whole}")))
 }
 

@@ -489,9 +489,12 @@ fn without_quotations(text: &str) -> String {
 const LABELS: Words =
     "commit|commits|message|commit message|pr|pull request|pr created|branch|directory|folder|file|files|path|created|saved";
 
-/// Whether a statement only shows something: a command, a name or a path, maybe with a label, or a slash command that the user
-/// may type.
+/// Whether a statement only shows something: a command, a name or a path, maybe with a label, an example in parentheses, or a
+/// slash command that the user may type.
 pub fn only_shows(text: &str) -> bool {
+    if text.starts_with("(e.g.") {
+        return true;
+    }
     if text.strip_prefix("`/").is_some_and(|rest| rest.split(['`', ' ', '/']).next().is_some_and(|name| name.contains(':'))) {
         return true;
     }
@@ -503,7 +506,8 @@ pub fn only_shows(text: &str) -> bool {
 
 /// Whether a statement ends with a word that something must follow, as the line above a list may.
 pub fn ends_open(text: &str) -> bool {
-    const OPEN: Words = "to|with|of|for|and|or|the|a|an|by|from|are|is|then|via|as|into|covering|including";
+    const OPEN: Words =
+        "to|with|of|for|and|or|the|a|an|by|from|are|is|be|was|were|like|following|then|via|as|into|covering|including";
     text.rsplit(' ').next().is_some_and(|last| is_one_of(OPEN, last))
 }
 

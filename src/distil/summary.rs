@@ -4,16 +4,16 @@ use super::commands::{Failure, acts, did_not_run, failures, program, programs, r
 use super::findings::RuleMemory;
 use super::score::{Class, ScoredStatements};
 use super::statements::{
-    StatementForm, Words, begins_with, begins_with_file, capitalized, first_word, has_word_of, is_one_of, only_shows,
+    StatementForm, Words, begins_with, begins_with_file, capitalized, ends_open, first_word, has_word_of, is_one_of, only_shows,
     plain_headline, word_count,
 };
 use super::turns::{Speaker, Turn, WordSet, commit, content_words, is_project_change, overlap};
 use super::turns::{conventional, of_request};
-use super::user_decisions::request_in;
+use super::user_decisions::{needs_context, request_in};
 use crate::command_kind::checks_by_hooks;
 use crate::languages::in_english;
 use crate::model::{CommandKind, Finding, MemoryFile, Source, ToolUseRow, UnitOutcome, UnitStory};
-use crate::text::{cut, is_stop_word};
+use crate::text::{cut, is_stop_word, without_slash_command};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -179,25 +179,17 @@ fn commits_while_failing(tools: &[&ToolUseRow]) -> bool {
 
 /// The request of a unit: the first prompt that can be understood by itself, of those that led to changes before others.
 pub fn request(story: &UnitStory, turns: &[Turn]) -> Option<String> {
-    let asked =
-        |turn: &Turn| Some(without_fillers(&plain_headline(without_command(&turn.asked?.text)))).filter(|text| !text.is_empty());
+    let asked = |turn: &Turn| {
+        Some(without_fillers(&plain_headline(without_slash_command(&turn.asked?.text)))).filter(|text| !text.is_empty())
+    };
     let changing = turns.iter().filter(|turn| turn.changes()).filter_map(asked);
     let intent = story
         .intent
         .as_deref()
-        .map(|text| without_fillers(&plain_headline(without_command(text))))
+        .map(|text| without_fillers(&plain_headline(without_slash_command(text))))
         .filter(|text| !text.is_empty());
     let all: Vec<String> = changing.chain(intent).chain(turns.iter().filter_map(asked)).map(without_marks).collect();
     all.iter().find(|text| stands_alone(text)).or_else(|| all.iter().find(|text| !text.is_empty())).cloned()
-}
-
-/// A prompt without the slash command that it is given to: "/quick move the bar down".
-fn without_command(prompt: &str) -> &str {
-    let prompt = prompt.trim_start();
-    match prompt.split_once(char::is_whitespace) {
-        Some((command, rest)) if command.starts_with('/') && command.matches('/').count() == 1 && !rest.trim().is_empty() => rest,
-        _ => prompt,
-    }
 }
 
 /// A text without the marks that redaction left.
@@ -308,7 +300,7 @@ const REQUESTED: f32 = 1.6;
 const REQUESTED_ALONE: f32 = 0.6;
 
 /// First words of a report that names no work: what the agent cannot do, and clauses of a longer sentence.
-const NO_WORK: Words = "i can't|i cannot|i couldn't|i could not|i'm unable|i am unable|unable to|whenever|because|although|while|since|once|unless|until|no change|no changes|nothing|in:|you're right|you are right|these|this|those|that|it|they|both|combined with|together with|tests and lint|lint and tests|tests pass|the tests pass|all tests|all checks";
+const NO_WORK: Words = "i can't|i cannot|i couldn't|i could not|i'm unable|i am unable|unable to|whenever|because|although|while|since|once|unless|until|no change|no changes|nothing|in:|you're right|you are right|these|this|those|that|it|they|both|combined with|together with|tests and lint|lint and tests|tests pass|the tests pass|all tests|all checks|skipped|i have everything|i have all|i have enough|i have full|i have the full|you'll need|you will need|you need to|you must|you should|to get|to see|to run|to test|to use";
 
 /// Returns the report of a change, or the request for it, that has most of the words that the unit repeats.
 fn best_statement(turns: &[Turn], scored: &ScoredStatements) -> Option<String> {
@@ -353,9 +345,12 @@ fn best_statement(turns: &[Turn], scored: &ScoredStatements) -> Option<String> {
                     && !one.text.ends_with(['?', '？'])
                     && !begins_with_file(&one.text)
                     && !only_shows(&one.text)
+                    && !ends_open(one.text.trim_end_matches([':', '：']))
                     && !begins_with(NO_WORK, one.lower.trim_start_matches("now "))
             }
-            Speaker::User => is_clause && request_in(one.english()).is_some_and(|text| stands_alone(&text)),
+            Speaker::User => {
+                is_clause && request_in(one.english()).is_some_and(|text| stands_alone(&text) && !needs_context(&text))
+            }
             Speaker::Pasted | Speaker::Commit => false,
         }
     };
@@ -438,17 +433,27 @@ mod tests {
     use super::*;
     use crate::domains;
 
+    fn titled(prompt: &str, answer: &str) -> Option<String> {
+        let story = unit(&[(prompt, &[("edit", "src/bar.rs", true)], answer)]);
+        let turns = super::super::turns::turns(&story, &domains::of(None, None));
+        title(&story, &turns, &ScoredStatements::new(&turns, &super::super::ScoreWeights::fitted()))
+    }
+
+    #[test]
+    fn a_line_that_only_introduces_what_follows_titles_no_unit() {
+        let hooks = "The hooks of the enable command are installed once";
+        let shown = "The output of the enable command for the hooks will now be:\n\n```\nhooks installed\n```";
+        assert_eq!(titled("Check the last change again", &format!("{shown}\n\n{hooks}.")).as_deref(), Some(hooks));
+        let knows = "I have everything I need about the last change.";
+        assert_eq!(titled("Check the last change", knows).as_deref(), Some("Check the last change"));
+    }
+
     #[test]
     fn neither_the_slash_command_of_a_prompt_nor_one_that_is_shown_titles_a_unit() {
-        let titled = |prompt: &str, answer: &str| {
-            let story = unit(&[(prompt, &[("edit", "src/bar.rs", true)], answer)]);
-            let turns = super::super::turns::turns(&story, &domains::of(None, None));
-            title(&story, &turns, &ScoredStatements::new(&turns, &super::super::ScoreWeights::fitted()))
-        };
         let bottom = "Move the selection bar to the bottom of the list";
         assert_eq!(titled(&format!("/gsd:quick {bottom}"), "").as_deref(), Some(bottom));
         let shown = "Also available:\n- `/gsd:check-todos [area]` to filter the bar by area";
         assert_eq!(titled(&format!("/gsd:quick {bottom}"), shown).as_deref(), Some(bottom));
-        assert_eq!(without_command("/srv/app/bar.rs is too long"), "/srv/app/bar.rs is too long");
+        assert_eq!(without_slash_command("/srv/app/bar.rs is too long"), "/srv/app/bar.rs is too long");
     }
 }

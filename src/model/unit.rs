@@ -7,7 +7,7 @@ use super::{
 use serde_json::{Map, Value};
 
 /// Version of the rules that distil memories. Increase it if an improvement should also apply to existing units.
-pub const RULES_VERSION: i64 = 9;
+pub const RULES_VERSION: i64 = 10;
 
 spelled! {
 /// State of a unit.

@@ -26,8 +26,8 @@ const COMMON: &str = "accept acros action activ actual actually add added after 
     own packag parent pass path pattern plan point prefer problem proces project propos pull ran re read real referenc \
     relat remain remov replac repo repository requir result return review right root run runn runs same says set shar show \
     sinc singl skip small solution solv sourc specific standard start stat statu stay step still stor styl successfully \
-    summary task test text thre through time too tool top track tree true try two type under understand updat usag user \
-    uses valid validat valu ve verifi verification verify via view vs warn way whether whil without work writ yes";
+    summary task tell test text thre through time too tool top track tree true try two type under understand updat usag user \
+    uses valid validat valu ve verifi verification verify via view vs warn way what whether whil without work writ yes";
 
 /// Returns the stems of the words that express the subject of a text.
 pub fn subject(text: &str) -> HashSet<String> {

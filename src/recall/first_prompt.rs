@@ -14,7 +14,7 @@ use crate::rank::{self, Route, stem, stem_of, terms};
 use crate::store::Store;
 use crate::store::candidates::SessionScope;
 use crate::store::query::Query;
-use crate::text::{alike, cut, files_named, headline, is_in_project, words};
+use crate::text::{alike, cut, files_named, headline, is_in_project, without_slash_command, words};
 use anyhow::Result;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -39,14 +39,18 @@ const PASSAGES: [usize; DESCRIBE] = [2, 1];
 const FITS: f64 = 0.4;
 /// Minimum share of the words of the shorter of two statements, in percent, for them to say the same.
 const REPEATED: usize = 60;
+/// Minimum words of the prompt's subject in a passage, or the rarity of one, as a share of that of a word without passages.
+const FEW_SHARED: usize = 2;
+const ONE_RARE: f64 = 0.7;
 /// Share of the best score that the worth of a statement adds, as in a search (ADR/0062).
 const WORTH: f64 = 0.058;
 /// Maximum wishes about the files of the best unit, and the number of the newest to look at.
 const WISHES: usize = 3;
 const NEWEST: usize = 60;
-/// Maximum files, and maximum characters of a file's role.
+/// Maximum files, maximum characters of a file's role, and its minimum words.
 const FILES: usize = 5;
 const ROLE: usize = 70;
+const ROLE_WORDS: usize = 3;
 
 /// Weight of the relevance of a unit that an embedding found, which need not share a word with the prompt.
 const MEANING: f64 = 4.0;
@@ -98,15 +102,20 @@ impl PromptMeasures {
 
 /// Earlier work that a prompt is about, if the prompt begins a session or a unit. Later prompts receive nothing.
 pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<PromptContext> {
-    let prompt = given.text;
     if scope.muted || !store.begins_unit(scope.session)? {
         return Ok(PromptContext::default());
     }
+    let prompt = without_slash_command(given.text);
     let named: Vec<&str> = files_named(prompt).into_iter().filter(may_be_edited).collect();
-    if rank::subject(prompt).len() < WORDS && named.is_empty() {
+    let branch = (given.branch)().or(scope.branch.clone());
+    let is_vague = rank::subject(prompt).len() < WORDS && named.is_empty();
+    // "Fix this", or a link: what the session is about, only its branch says, if the start knew nothing of that branch.
+    let of_branch = branch.as_deref().filter(|_| is_vague).map(rank::branch_terms).unwrap_or_default().join(" ");
+    let prompt = if is_vague { of_branch.as_str() } else { prompt };
+    let is_new = || anyhow::Ok(is_first_prompt(store, scope)? && store.injected_items(scope.session, &OWN_CONTEXT)?.is_empty());
+    if is_vague && (rank::subject(prompt).len() < WORDS || !is_new()?) {
         return Ok(PromptContext::default());
     }
-    let branch = (given.branch)().or(scope.branch.clone());
     let embedding = (given.embedding)();
     let query = RecallQuery {
         project: scope.project,
@@ -156,8 +165,8 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
         unit.passages = words.best(&unit, limit);
         let was_named = received.contains(&format!("u{}", unit.unit.id));
         let files = files_of(&unit, &named);
-        // Its name alone says nothing new.
-        if was_named && unit.passages.is_empty() && files.is_empty() {
+        // Its name alone says nothing new, and of a second unit nothing at all.
+        if unit.passages.is_empty() && (n > 0 || was_named && files.is_empty()) {
             continue;
         }
         if found.units.is_empty() {
@@ -171,6 +180,10 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
         unit.memories.retain(|memory| !is_gone(memory, &unit.annotations.stale));
     }
     Ok(found)
+}
+
+fn is_first_prompt(store: &Store, scope: &SessionScope) -> Result<bool> {
+    Ok(store.session_by_row(scope.session)?.is_some_and(|session| session.prompts <= 1))
 }
 
 /// Whether a prompt names a file of the project, by its path, the end of its path, or its absolute path.
@@ -200,6 +213,14 @@ struct PromptWord {
     is_subject: bool,
 }
 
+/// Words of a prompt that a passage has too: their rarities, and the number of those of the subject.
+#[derive(Default)]
+struct SharedWords {
+    all: f64,
+    subject: f64,
+    subject_words: usize,
+}
+
 /// The words of a prompt that some passages of the project have, but not too many.
 struct PromptWords {
     /// By stem; at most [`COMPARED`].
@@ -226,14 +247,16 @@ impl PromptWords {
         Ok(PromptWords { total: words.values().map(|word| word.rarity).sum(), words, subject, rarest })
     }
 
-    /// The rarities of the words in a passage: of all, and of those of the subject.
-    fn in_passage(&self, passage: &str) -> (f64, f64) {
-        let (mut seen, mut sums) = (0, (0.0, 0.0));
+    fn in_passage(&self, passage: &str) -> SharedWords {
+        let (mut seen, mut shared) = (0, SharedWords::default());
         let mut add = |term: &str| {
             if let Some(word) = self.words.get(stem_of(term)).filter(|word| seen & word.bit == 0) {
                 seen |= word.bit;
-                sums.0 += word.rarity;
-                sums.1 += if word.is_subject { word.rarity } else { 0.0 };
+                shared.all += word.rarity;
+                if word.is_subject {
+                    shared.subject += word.rarity;
+                    shared.subject_words += 1;
+                }
             }
         };
         // Most words are plain, and cost no allocation.
@@ -243,15 +266,15 @@ impl PromptWords {
                 false => query_terms(word).iter().for_each(|term| add(term)),
             }
         }
-        sums
+        shared
     }
 
     fn measure(&self, unit: &RankedUnit, messages: &[PromptRow]) -> PromptMeasures {
         let (mut all, mut subject) = (0.0_f64, 0.0_f64);
         let mut add = |passage: &str| {
-            let (a, s) = self.in_passage(passage);
-            all = all.max(a);
-            subject = subject.max(s);
+            let shared = self.in_passage(passage);
+            all = all.max(shared.all);
+            subject = subject.max(shared.subject);
         };
         unit.unit.title.iter().for_each(|title| add(title));
         unit.unit.commits.iter().for_each(|commit| add(&commit.subject));
@@ -273,18 +296,25 @@ impl PromptWords {
     /// find a unit, but are not shown: an agent may repeat what a page said.
     fn best(&self, unit: &RankedUnit, limit: usize) -> Vec<Passage> {
         let scorer = PassageScorer::new(ScoreWeights::fitted());
+        let is_by_meaning = is_found_by_meaning(unit);
         let mut all: Vec<(bool, Passage)> = Vec::new();
         for memory in &unit.memories {
             let is_tried = memory.kind == MemoryKind::Tried;
             for (n, text) in statements(memory).into_iter().enumerate() {
                 let part = if n == 0 { None } else { Some("facts") };
-                let fit = self.in_passage(text).1;
+                let shared = self.in_passage(text);
+                // One common word is no subject: of a unit that fits, only what speaks of the prompt is said.
+                let fit = if shared.subject_words >= FEW_SHARED || shared.subject >= ONE_RARE * self.rarest || is_by_meaning {
+                    shared.subject
+                } else {
+                    0.0
+                };
                 all.push((is_tried, Passage { memory: memory.id, part, text: text.to_string(), fit }));
             }
         }
         let most = all.iter().map(|(_, passage)| passage.fit).fold(0.0, f64::max);
         // Of a unit that an embedding found, the memories rank by their own worth.
-        all.retain(|(_, passage)| most == 0.0 || passage.fit > 0.0 && passage.fit >= FITS * most);
+        all.retain(|(_, passage)| most == 0.0 && is_by_meaning || passage.fit > 0.0 && passage.fit >= FITS * most);
         for (_, passage) in &mut all {
             passage.fit = passage.fit / most.max(f64::MIN_POSITIVE) + WORTH * f64::from(scorer.worth(&passage.text));
         }
@@ -345,7 +375,7 @@ fn role_of(path: &str, line: &str) -> Option<String> {
     // A link's target.
     let after = if after.starts_with('(') { after.split_once(')')?.1.trim_start_matches(['`', '*', ' ']) } else { after };
     let role = after.strip_prefix([':', '—', '–', '-', '→'])?.trim_start_matches(['*', ' ']).trim();
-    (is_begin && role.chars().filter(|c| c.is_alphabetic()).count() >= 8 && !looks_like_prompt_injection(role))
+    (is_begin && role.split_whitespace().count() >= ROLE_WORDS && !looks_like_prompt_injection(role))
         .then(|| cut(role, ROLE).to_string())
 }
 

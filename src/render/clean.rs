@@ -3,7 +3,7 @@
 use crate::text::is_unseen;
 use std::path::Path;
 
-/// Returns the text as one harmless line of at most `max` characters; a cut ends in `…`.
+/// Returns the text as one harmless line of at most `max` characters; a cut is between words and ends in `…`.
 pub fn line(text: &str, max: usize) -> String {
     let mut out = String::new();
     let mut chars = text.chars().peekable();
@@ -16,6 +16,8 @@ pub fn line(text: &str, max: usize) -> String {
             c if is_unseen(c) => {}
             c => {
                 if length + usize::from(space) >= max {
+                    let word = out.rfind(' ').filter(|at| !space && *at > out.len() / 2);
+                    out.truncate(word.unwrap_or(out.len()));
                     out.push('…');
                     return out;
                 }

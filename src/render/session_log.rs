@@ -161,11 +161,32 @@ fn paths(block: &mut Block, label: &str, paths: &[&str]) {
     }
 }
 
-/// Adds the last unit of a session with details.
-pub(super) fn last_unit(block: &mut Block, overview: &SessionOverview, not_committed: &[String]) {
-    if let Some(last) = worked(overview).next() {
-        unit_line(block, last, not_committed);
+/// Adds the last unit of a session: with details, or in one line.
+pub(super) fn last_unit(block: &mut Block, overview: &SessionOverview, not_committed: &[String], is_brief: bool) {
+    match worked(overview).next() {
+        Some(last) if is_brief => finished(block, last),
+        Some(last) => unit_line(block, last, not_committed),
+        None => {}
     }
+}
+
+/// Adds a finished unit with its files.
+fn finished(block: &mut Block, overview: &UnitOverview) {
+    let unit = &overview.unit;
+    let outcome = unit.known_outcome().map(|outcome| format!("{}, ", outcome.name())).unwrap_or_default();
+    let edited = edited(unit);
+    let names: Vec<String> = edited.iter().take(CHANGED).map(|path| code(path, 80)).collect();
+    let more = if edited.len() > names.len() { format!(" and {} more", edited.len() - names.len()) } else { String::new() };
+    let place = if names.is_empty() { String::new() } else { format!(" in {}{more}", names.join(", ")) };
+    if block.push(&format!("- {} ({outcome}u{}){place}", block::for_agent(unit, 140), unit.id)) {
+        block.units.push(unit.id);
+        overview.summary.iter().for_each(|memory| block.tells(memory));
+    }
+}
+
+/// The files of the project that a unit edited.
+fn edited(unit: &UnitRow) -> Vec<&str> {
+    unit.files.iter().filter(|file| file.edits > 0).map(|file| file.path.as_str()).filter(|path| is_in_project(path)).collect()
 }
 
 /// Adds at most `limit` units of a session before its last one, in one line each.
@@ -204,10 +225,8 @@ fn unit_line(block: &mut Block, overview: &UnitOverview, not_committed: &[String
     if let Some(memory) = &overview.summary {
         block.tells(memory);
     }
-    let edited: Vec<&str> =
-        unit.files.iter().filter(|f| f.edits > 0).map(|f| f.path.as_str()).filter(|path| is_in_project(path)).collect();
     let (open, committed_files): (Vec<&str>, Vec<&str>) =
-        edited.into_iter().partition(|path| not_committed.iter().any(|open| open == path));
+        edited(unit).into_iter().partition(|path| not_committed.iter().any(|open| open == path));
     paths(block, "changed", &committed_files);
     let others = not_committed.iter().map(String::as_str).filter(|path| !open.contains(path));
     paths(block, "changed and not committed", &open.iter().copied().chain(others).collect::<Vec<_>>());
@@ -288,7 +307,8 @@ pub(super) fn heading(overview: &SessionOverview, current: Option<&str>, agent: 
     parts.extend(other.map(|other| format!("in {}", other.title())));
     let branch = session.end_branch.as_ref().or(session.start_branch.as_ref());
     parts.extend(branch.filter(|branch| Some(branch.as_str()) != current).map(|b| format!("branch {}", code(b, 60))));
-    if overview.state == SessionStatus::Interrupted {
+    let is_done = overview.units.first().is_some_and(|last| last.unit.outcome == Some(UnitOutcome::Done));
+    if overview.state == SessionStatus::Interrupted && !is_done {
         parts.push("broken off".to_string());
     }
     parts.join(", ")

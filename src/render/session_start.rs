@@ -139,7 +139,7 @@ fn last_session(block: &mut Block, recalled: &Recalled) {
     block.push(&format!("\n{name}, {}:", heading(last, recalled.branch.as_deref(), recalled.agent)));
     // On a trunk, the name of finished work is enough.
     let is_brief = !recalled.on_topic_branch && recalled.branch.is_some() && !is_open(last, recalled);
-    last_unit(block, last, &recalled.not_committed);
+    last_unit(block, last, &recalled.not_committed, is_brief);
     if !is_brief {
         let most = if recalled.on_topic_branch { recalled.came_of_it.len() } else { 1 };
         for memory in recalled.came_of_it.iter().take(most) {
@@ -149,7 +149,11 @@ fn last_session(block: &mut Block, recalled: &Recalled) {
         }
         // Notes on a failing check speak against what the agent claimed.
         let is_noted = last.units.first().is_some_and(|unit| unit.unit.was_left() && summary(unit, "notes").is_some());
-        if recalled.came_of_it.is_empty() && !is_noted || asks(last) {
+        // What the agent said at the end of finished work is hardly what comes next on a trunk.
+        let is_done = !recalled.on_topic_branch
+            && recalled.branch.is_some()
+            && last.units.first().is_some_and(|unit| unit.unit.outcome == Some(UnitOutcome::Done));
+        if recalled.came_of_it.is_empty() && !is_noted && !is_done || asks(last) {
             answer(block, last);
         }
         if recalled.on_topic_branch {

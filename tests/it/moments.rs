@@ -77,6 +77,21 @@ fn a_prompt_that_is_clearly_about_earlier_work_receives_it_once() {
 }
 
 #[test]
+fn where_a_first_prompt_is_only_a_link_the_name_of_a_new_branch_says_what_the_work_is_about() {
+    let world = World::new();
+    others(&world);
+    past(&world);
+    let link = "can you read this and tell me whats going on https://github.com/acme/shop/issues/3";
+    let received = later(&world, "linked", "dev/umlaut-passwords-hashed").ask(link).received.clone();
+    assert!(received.contains("passwords are normalised to NFC before they are hashed"), "{received}");
+    assert_eq!(later(&world, "on-trunk", "main").ask(link).received, "");
+    let mut session = later(&world, "later", "dev/umlaut-passwords-hashed-2");
+    assert_eq!(session.ask("Translate the Norwegian dictionary of proverbs into Danish").received, "");
+    session.edit("docs/proverbs.md").close("Looked at it.");
+    assert_eq!(session.ask(link).received, "", "only the first prompt");
+}
+
+#[test]
 fn a_prompt_that_goes_on_with_a_unit_receives_nothing() {
     let world = World::new();
     others(&world);
@@ -306,7 +321,7 @@ fn after_a_compaction_a_session_gets_back_where_its_work_stands() {
     - 2026-11-19 change: "rules: a parser" in `src/rules.rs` (m2)
 
     Earlier work units, newest first:
-    - 09:02, 4 min, done (u1): "rules: a parser", asked: "Write a parser for the shipping rules in src/rules.rs. Remem…"
+    - 09:02, 4 min, done (u1): "rules: a parser", asked: "Write a parser for the shipping rules in src/rules.rs.…"
 
     More: `nmem show u<number>` for a work unit, `m<number>` for a memory, `nmem search WORDS`.
     "#);

@@ -283,7 +283,7 @@ fn a_standing_wish_is_given_on_a_trunk_and_an_order_for_the_task_is_not() {
     u1  unknown  3 min  The header of the table shows the count of the rows now, and the footer is empty
     --- given
     Last session, 2026-11-20 09:01, 4 min:
-    - "The header of the table shows the count of the rows now, and the footer is empty", asked: "Next time you change the code, let me commit. Can we show th…" (u1)
+    - "The header of the table shows the count of the rows now, and the footer is empty", asked: "Next time you change the code, let me commit. Can we show…" (u1)
       changed and not committed: `src/table.rs`
     Decisions and lessons that hold here:
     - 2026-11-20, the user: "Next time you change the code, let me commit" (m1)
@@ -404,8 +404,7 @@ fn a_next_step_is_given_until_later_work_takes_it_up() {
     u1  done  5 min  Retry the upload
     --- given
     Last session, 2026-11-20 09:01, 7 min:
-    - "Retry the upload" (done, u1)
-      changed: `src/upload.rs`
+    - "Retry the upload" (done, u1) in `src/upload.rs`
     Open ends:
     - 2026-11-20: "Make the pause between uploads configurable in the settings file" (m2)
     "#);

@@ -76,7 +76,7 @@ fn the_words_of_a_request_lead() {
     - 2026-10-31 prompt (p1, u1): "The login rejects passwords with an umlaut, find out why and fix it"
 
     Related work:
-    - 2026-10-31 "Fixed: the login compared bytes; passwords are normalised to NFC before they are hashed no…" (u1, done); changed `src/hash.rs`, `src/login.rs`
+    - 2026-10-31 "Fixed: the login compared bytes; passwords are normalised to NFC before they are hashed…" (u1, done); changed `src/hash.rs`, `src/login.rs`
 
     More: `nmem show ID`, `nmem search WORDS`.
     "#);
