@@ -109,8 +109,9 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     let named: Vec<&str> = files_named(prompt).into_iter().filter(may_be_edited).collect();
     let branch = (given.branch)().or(scope.branch.clone());
     let is_vague = rank::subject(prompt).len() < WORDS && named.is_empty();
-    // "Fix this", or a link: what the session is about, only its branch says, if the start knew nothing of that branch.
-    let of_branch = branch.as_deref().filter(|_| is_vague).map(rank::branch_terms).unwrap_or_default().join(" ");
+    // What a link is about, only the branch says, if the start knew nothing of that branch.
+    let is_link = is_vague && prompt.contains("://");
+    let of_branch = branch.as_deref().filter(|_| is_link).map(rank::branch_terms).unwrap_or_default().join(" ");
     let prompt = if is_vague { of_branch.as_str() } else { prompt };
     let is_new = || anyhow::Ok(is_first_prompt(store, scope)? && store.injected_items(scope.session, &OWN_CONTEXT)?.is_empty());
     if is_vague && (rank::subject(prompt).len() < WORDS || !is_new()?) {
