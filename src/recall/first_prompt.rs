@@ -109,7 +109,7 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     let named: Vec<&str> = files_named(prompt).into_iter().filter(may_be_edited).collect();
     let branch = (given.branch)().or(scope.branch.clone());
     let is_vague = rank::subject(prompt).len() < WORDS && named.is_empty();
-    // What a link is about, only the branch says, if the start knew nothing of that branch.
+    // Only the branch's name says what a link is about. It is used unless the start has described the branch's work.
     let is_link = is_vague && prompt.contains("://");
     let of_branch = branch.as_deref().filter(|_| is_link).map(rank::branch_terms).unwrap_or_default().join(" ");
     let prompt = if is_vague { of_branch.as_str() } else { prompt };

@@ -180,7 +180,21 @@ fn finished(block: &mut Block, overview: &UnitOverview) {
     let place = if names.is_empty() { String::new() } else { format!(" in {}{more}", names.join(", ")) };
     if block.push(&format!("- {} ({outcome}u{}){place}", block::for_agent(unit, 140), unit.id)) {
         block.units.push(unit.id);
-        overview.summary.iter().for_each(|memory| block.tells(memory));
+        details(block, overview);
+    }
+}
+
+/// Adds a unit's commits, and the parts of its summary that say what to know and what comes next.
+fn details(block: &mut Block, overview: &UnitOverview) {
+    // With a summary, the commits are among the memories.
+    match &overview.summary {
+        Some(memory) => block.tells(memory),
+        None => committed(block, &overview.unit),
+    }
+    for (name, section) in [("learned", "learned"), ("failures and notes", "notes"), ("next steps", "next_steps")] {
+        if let Some(text) = summary(overview, section) {
+            block.push(&format!("  {name}: {}", quoted(text, 300)));
+        }
     }
 }
 
@@ -222,23 +236,12 @@ fn unit_line(block: &mut Block, overview: &UnitOverview, not_committed: &[String
         return;
     }
     block.units.push(unit.id);
-    if let Some(memory) = &overview.summary {
-        block.tells(memory);
-    }
     let (open, committed_files): (Vec<&str>, Vec<&str>) =
         edited(unit).into_iter().partition(|path| not_committed.iter().any(|open| open == path));
     paths(block, "changed", &committed_files);
     let others = not_committed.iter().map(String::as_str).filter(|path| !open.contains(path));
     paths(block, "changed and not committed", &open.iter().copied().chain(others).collect::<Vec<_>>());
-    // With a summary, the commits are among the memories.
-    if overview.summary.is_none() {
-        committed(block, unit);
-    }
-    for (name, section) in [("learned", "learned"), ("failures and notes", "notes"), ("next steps", "next_steps")] {
-        if let Some(text) = summary(overview, section) {
-            block.push(&format!("  {name}: {}", quoted(text, 300)));
-        }
-    }
+    details(block, overview);
     // The notes name the check that fails.
     let is_said = summary(overview, "notes").is_some();
     if unit.was_left() && unit.outcome != Some(UnitOutcome::Abandoned) && !is_said {

@@ -89,14 +89,8 @@ impl Store {
 
     /// Records the import of a file and its effect on the session.
     pub fn set_imported(&mut self, path: &str, file: &ImportedFile, session: Option<&ImportedSession>) -> Result<()> {
-        let mut agents = self.imported_agents()?;
-        let is_new = !agents.contains(&file.platform);
-        agents.push(file.platform);
+        let is_new_agent = !self.imported_agents()?.contains(&file.platform);
         self.write(|tx| {
-            if is_new {
-                let names: Vec<&str> = agents.iter().map(|agent| agent.name()).collect();
-                tx.set_meta(IMPORTED_AGENTS, Some(serde_json::to_string(&names)?))?;
-            }
             let sql = "INSERT OR REPLACE INTO imports(path, platform, version, size, modified_at, offset, first_line)
                        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
             let values = params![
@@ -109,6 +103,10 @@ impl Store {
                 file.first_line.map(|hash| hash as i64)
             ];
             tx.tx.prepare_cached(sql)?.execute(values)?;
+            if is_new_agent {
+                let sql = "INSERT OR REPLACE INTO meta(key, value) SELECT ?1, json_group_array(DISTINCT platform) FROM imports";
+                tx.tx.execute(sql, [IMPORTED_AGENTS])?;
+            }
             session.map_or(Ok(()), |session| tx.set_session_imported(session))
         })
     }

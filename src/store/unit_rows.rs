@@ -230,8 +230,8 @@ impl Tx<'_> {
 
 /// Time without events after which a unit is closed, even if its client is running.
 const SILENCE: Millis = 12 * 3_600_000;
-/// Maximum sessions to check: the last ones. Each start checks them.
-const SESSIONS: i64 = 24;
+/// Maximum sessions to check: the last ones.
+const SESSIONS: i64 = 100;
 
 /// A session whose last unit is open.
 #[derive(Clone, Debug)]
