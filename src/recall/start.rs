@@ -369,8 +369,7 @@ pub(super) fn holds_everywhere(memory: &MemoryRow) -> bool {
 
 /// Whether a decision or lesson may apply to the whole project, as far as its head says.
 pub(super) fn may_hold_everywhere(head: &SettledHead) -> bool {
-    let may_last =
-        || head.kind == MemoryKind::Lesson || user_decisions::lasts(&head.title) || user_decisions::answer_lasts(&head.title);
+    let may_last = || head.kind == MemoryKind::Lesson || user_decisions::lasts_as_either(&head.title);
     head.by_hand || head.provenance == Provenance::User && may_last()
 }
 

@@ -282,7 +282,8 @@ impl Store {
     /// [`Store::due_of_caught_up`] handles.
     pub fn due_in_project(&self, project: i64, heard: Millis) -> Result<Vec<DueUnit>> {
         let sql = "SELECT id, ended_at IS NULL AND active_at >= ?3 FROM
-                     (SELECT * FROM sessions WHERE project_id = ?1 ORDER BY active_at DESC LIMIT ?2) WHERE imported_until IS NULL OR client_pid IS NOT NULL";
+                     (SELECT id, ended_at, active_at, imported_until, client_pid FROM sessions WHERE project_id = ?1 ORDER BY active_at DESC LIMIT ?2)
+                   WHERE imported_until IS NULL OR client_pid IS NOT NULL";
         let row = |row: &Row| Ok((row.get(0)?, row.get(1)?));
         let mut due = Vec::new();
         for session in self.conn.prepare_cached(sql)?.query_map(params![project, SESSIONS, heard], row)? {
