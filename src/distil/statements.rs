@@ -511,6 +511,16 @@ pub fn ends_open(text: &str) -> bool {
     text.rsplit(' ').next().is_some_and(|last| is_one_of(OPEN, last))
 }
 
+/// Whether a text is a part of something: cut off like the line above a list, one of several options without the question
+/// ("B) Keep it"), or a pointer to what was said before.
+pub fn is_fragment(text: &str) -> bool {
+    const ANNOUNCES: [&str; 5] = [" will show", " you'll see", " you will see", " either", " looks like this"];
+    const POINTS: Words = "add this|put this|write this|document this|remember this";
+    let lower = text.trim_end_matches([' ', '.', ':', '…']).to_lowercase();
+    let is_option = matches!(text.as_bytes(), [b'A'..=b'Z', b')', ..]);
+    is_option || ends_open(&lower) || ANNOUNCES.iter().any(|end| lower.ends_with(end)) || begins_with(POINTS, &lower)
+}
+
 /// Whether a line begins with a file's name, as one of a list of changes does.
 pub fn begins_with_file(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
@@ -626,6 +636,22 @@ mod tests {
             false => format!("{:?}: {} [{}]", s.form, s.text, s.under),
         };
         statements(text).into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_part_of_something_is_a_fragment() {
+        for text in [
+            "B) Use the compaction of the handoff now",
+            "When you run any command, you'll see output like",
+            "The section at line 561 will show:",
+            "Instead of passing the empty type, the code should either",
+            "Add this to CLAUDE.md",
+        ] {
+            assert!(is_fragment(text), "{text}");
+        }
+        for text in ["The cache is keyed by host.", "Add the hash of this file to the key", "b) is the name of a branch"] {
+            assert!(!is_fragment(text), "{text}");
+        }
     }
 
     #[test]

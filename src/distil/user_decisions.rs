@@ -304,23 +304,18 @@ pub fn request_in(sentence: &str) -> Option<String> {
 
 /// Whether a sentence is a decision that holds from now on.
 pub fn lasts(sentence: &str) -> bool {
-    let language = Language::of(sentence);
+    let is_decision = || decided(sentence, Language::of(sentence)).is_some_and(|decided| decided.lasts);
     let is_ban = || own_sentences(sentence).last().is_some_and(|last| forbids_what_was_said(last));
-    may_last(sentence, language) && (decided(sentence, language).is_some_and(|decided| decided.lasts) || is_ban())
-}
-
-/// Whether a text lasts as a sentence or as the answer to a question.
-pub fn lasts_as_either(text: &str) -> bool {
-    may_last(text, Language::of(text)) && (lasts(text) || answer_lasts(text))
+    may_last(sentence) && (is_decision() || is_ban())
 }
 
 /// Whether a text may say that it lasts. Most have none of the words, and need no reading.
-fn may_last(text: &str, language: Language) -> bool {
+pub fn may_last(text: &str) -> bool {
     let lower = text.to_lowercase().replace('’', "'");
-    !language.is_english()
-        || LASTING.iter().any(|word| lower.contains(word))
+    LASTING.iter().any(|word| lower.contains(word))
         || has_word_of(" ever| again", &lower)
         || has_word_of(RULES, &lower)
+        || !Language::of(text).is_english()
 }
 
 /// Files and texts with rules for agents.

@@ -3,6 +3,7 @@
 use super::ranked::whole_paths;
 use super::stale::{concepts, remove_overtaken, stale};
 use super::start::{holds_everywhere, lasts, may_hold_everywhere};
+use crate::distil::statements::is_fragment;
 use crate::distil::user_decisions;
 use crate::model::{Annotations, Finding, InjectionPoint, MemoryKind, MemoryRow, Provenance};
 use crate::prompt_injection::looks_like_prompt_injection;
@@ -48,6 +49,7 @@ pub(super) fn says_something(memory: &MemoryRow) -> bool {
     is_chosen
         || !title.trim_end().ends_with(['?', '？'])
             && !is_heading(title)
+            && !is_fragment(title)
             && !points
             && (has_cjk(title) || rank::subject(title).len() >= SUBJECT)
 }

@@ -4,6 +4,7 @@ use super::during_session::{is_trusted, says_something};
 use super::ranked::{LEAST, RecallQuery, mark_stale, nearest};
 use super::stale::{is_gone, remove_overtaken};
 use crate::distil::score::{PassageScorer, ScoreWeights};
+use crate::distil::statements::is_fragment;
 use crate::index_text::query_terms;
 use crate::model::{
     InjectionPoint, KnownFile, MemoryKind, MemoryRow, Passage, PromptContext, PromptRow, Provenance, RankedUnit, Vector,
@@ -84,10 +85,8 @@ impl PromptMeasures {
     const NAMES: usize = 4;
     const BIAS: f64 = -3.1;
     const WEIGHTS: [f64; 3] = [0.17, 0.95, 2.38];
-    /// Log-odds from which a unit is injected.
-    const ENOUGH: f64 = -1.3;
-    /// The same for a further unit.
-    const CERTAIN: f64 = -0.5;
+    /// Log-odds from which a unit is injected: of those below, readers wanted none (ADR/0064).
+    const ENOUGH: f64 = -0.5;
 
     /// The numbers that the regression uses, in its order.
     pub fn features(&self) -> [f64; 3] {
@@ -131,7 +130,12 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     let words = PromptWords::new(store, prompt)?;
     let mut all: Vec<(f64, RankedUnit)> = Vec::new();
     let mut measures = Vec::new();
+    let received = store.injected_items(scope.session, &OWN_CONTEXT)?;
     for unit in candidates {
+        // Nothing is said twice.
+        if received.contains(&format!("u{}", unit.unit.id)) {
+            continue;
+        }
         if named.len() >= PLANNED && !unit.unit.files.iter().any(|file| file.edits > 0 && is_named(&file.path, &named)) {
             continue;
         }
@@ -144,17 +148,12 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
     }
     all.retain(|(log_odds, _)| *log_odds >= PromptMeasures::ENOUGH);
     all.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.unit.id.cmp(&a.1.unit.id)));
-    // What the start showed may be described, but not said again.
-    let described = store.injected_items(scope.session, &[InjectionPoint::Prompt])?;
-    let received = store.injected_items(scope.session, &OWN_CONTEXT)?;
-    all.retain(|(_, unit)| !described.contains(&format!("u{}", unit.unit.id)));
-    let certain = all.iter().take_while(|(log_odds, _)| *log_odds >= PromptMeasures::CERTAIN).count();
-    all.truncate(certain.clamp(1, DESCRIBE));
+    all.truncate(DESCRIBE);
     let mut found = PromptContext { measures, ..PromptContext::default() };
     if all.is_empty() {
         return Ok(found);
     }
-    for (n, (log_odds, mut unit)) in all.into_iter().enumerate() {
+    for (n, (_, mut unit)) in all.into_iter().enumerate() {
         let mut memories = Vec::new();
         for memory in std::mem::take(&mut unit.memories) {
             if !memory.kind.is_summary() && !received.contains(&format!("m{}", memory.id)) && is_trusted(store, &memory)? {
@@ -162,20 +161,19 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
             }
         }
         unit.memories = memories;
-        let limit = if log_odds >= PromptMeasures::CERTAIN { PASSAGES[n] } else { 1 };
-        unit.passages = words.best(&unit, limit);
-        let was_named = received.contains(&format!("u{}", unit.unit.id));
-        let files = files_of(&unit, &named);
-        // Its name alone says nothing new, and of a second unit nothing at all.
-        if unit.passages.is_empty() && (n > 0 || was_named && files.is_empty()) {
+        unit.passages = words.best(&unit, PASSAGES[n]);
+        // The name of a second unit alone says too little.
+        if unit.passages.is_empty() && n > 0 {
             continue;
         }
-        if found.units.is_empty() {
-            found.files = files;
+        if n == 0 {
+            found.files = files_of(&unit, &named);
         }
         found.units.push(unit);
     }
     found.wishes = wishes(store, scope.project, &found, &received)?;
+    found.wishes.retain(|wish| words.speaks_of_subject(&words.in_passage(&wish.title)));
+    found.wishes.truncate(WISHES);
     mark_stale(store, &query, &mut found.units)?;
     for unit in &mut found.units {
         unit.memories.retain(|memory| !is_gone(memory, &unit.annotations.stale));
@@ -270,6 +268,11 @@ impl PromptWords {
         shared
     }
 
+    /// Whether a passage speaks of the prompt's subject. One common word is no subject.
+    fn speaks_of_subject(&self, shared: &SharedWords) -> bool {
+        shared.subject_words >= FEW_SHARED || shared.subject >= ONE_RARE * self.rarest
+    }
+
     fn measure(&self, unit: &RankedUnit, messages: &[PromptRow]) -> PromptMeasures {
         let (mut all, mut subject) = (0.0_f64, 0.0_f64);
         let mut add = |passage: &str| {
@@ -304,12 +307,7 @@ impl PromptWords {
             for (n, text) in statements(memory).into_iter().enumerate() {
                 let part = if n == 0 { None } else { Some("facts") };
                 let shared = self.in_passage(text);
-                // One common word is no subject: of a unit that fits, only what speaks of the prompt is said.
-                let fit = if shared.subject_words >= FEW_SHARED || shared.subject >= ONE_RARE * self.rarest || is_by_meaning {
-                    shared.subject
-                } else {
-                    0.0
-                };
+                let fit = if self.speaks_of_subject(&shared) || is_by_meaning { shared.subject } else { 0.0 };
                 all.push((is_tried, Passage { memory: memory.id, part, text: text.to_string(), fit }));
             }
         }
@@ -325,7 +323,12 @@ impl PromptWords {
         let mut best: Vec<Passage> = Vec::new();
         for (_, passage) in all {
             let is_known = || best.iter().any(|known| repeats(&known.text, &passage.text));
-            if best.len() < limit && !is_name(&passage.text) && !passage.text.trim_end().ends_with('?') && !is_known() {
+            if best.len() < limit
+                && !is_name(&passage.text)
+                && !is_fragment(&passage.text)
+                && !passage.text.trim_end().ends_with('?')
+                && !is_known()
+            {
                 best.push(passage);
             }
         }
@@ -394,6 +397,5 @@ fn wishes(store: &Store, project: i64, found: &PromptContext, received: &HashSet
     let mut wishes = store.memories_by_rows(&wishes.iter().map(|wish| wish.id).collect::<Vec<_>>())?;
     wishes.retain(says_something);
     remove_overtaken(store, project, &mut wishes)?;
-    wishes.truncate(WISHES);
     Ok(wishes)
 }

@@ -2,13 +2,14 @@
 
 use super::ranked::{NearUnit, RecallQuery, is_topic, near_units};
 use super::stale::{concepts, is_gone, not_committed, remove_overtaken, stale};
+use crate::distil::statements::is_fragment;
 use crate::distil::{commands, open_ends, user_decisions};
 use crate::files;
 use crate::files::{canonical, small_text};
 use crate::model::{
     Annotations, Author, Check, Failing, Finding, MemoryKind, MemoryRow, Millis, Platform, PromptKind, PromptRow, PromptSource,
     Provenance, Recalled, SessionOverview, SessionRow, SessionState, SessionStatus, SettledHead, Trust, TurnOverview,
-    UnitOverview, UnitRow,
+    UnitOutcome, UnitOverview, UnitRow,
 };
 use crate::project::git::{Repository, state_at};
 use crate::project::worktree_root;
@@ -45,9 +46,9 @@ const NEWEST_OF_TEAM: usize = 200;
 const NEWEST: usize = 60;
 /// Number of units to rank.
 const NEAR: usize = 24;
-/// Maximum findings of the last unit.
+/// Maximum findings of the last unit, and of others, on a branch with a topic. On a trunk, nobody knows what the session is
+/// about, and unfinished work has one.
 const CAME_OF_IT: usize = 2;
-/// Maximum findings on a branch with a topic. On a trunk, nobody knows what the session is about.
 const FINDINGS: usize = 3;
 /// Minimum relevance of a unit of another branch whose findings are shown, by files and by the branch's name.
 const LIKELY: f64 = 0.8;
@@ -141,7 +142,8 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         // On a trunk, an order is done with its task.
         let of_files = is_in_play(memory) && (on_topic_branch || lasts(memory) || memory.title.starts_with(CHOSEN));
         let holds = || holds_everywhere(memory) || (of_last || of_branch || of_files) && !settles_nothing(memory);
-        !memory.pinned && is_new(memory) && holds()
+        let is_whole = || memory.by_hand || !is_fragment(&memory.title);
+        !memory.pinned && is_new(memory) && is_whole() && holds()
     };
     decisions.retain(holds_here);
     parts.read(remove_overtaken(store, project, &mut decisions))?;
@@ -158,37 +160,40 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let mut of_team = parts.read(store.memories_by_rows(&ids(&of_team)))?;
     of_team.retain(|memory| !memory.is_of_stranger() && holds_here(memory) && !looks_like_prompt_injection(&memory.title));
 
-    let is_likely = |unit: &&NearUnit| own_units.contains(&unit.unit) || unit.relevance.sum >= LIKELY;
     open.retain(|end| !end.is_of_team() && !end.pinned && is_new(end) && !looks_like_prompt_injection(&end.title));
     // On a trunk, an older open end is hardly what comes next.
     let since = last.as_ref().map_or(0, |last| last.session.started_at);
     open.retain(|end| on_topic_branch || end.created_at >= since);
     open.truncate(if on_topic_branch { OPEN } else { OPEN_ON_TRUNK });
-    let is_finding = |memory: &&MemoryRow| {
+    let is_finding = |memory: &MemoryRow| {
         memory.kind.is_finding()
             && memory.kind != MemoryKind::Open
             && !memory.pinned
             && is_new(memory)
+            && !is_fragment(&memory.title)
             && !last.as_ref().is_some_and(|last| says(last, memory))
             && (memory.files.is_empty() || memory.files.iter().any(|file| is_in_project(&file.path)))
     };
-    // A finding is more informative about a file than a change to it.
-    let found_out_as = parts.read(concepts(store, project, FOUND_OUT))?;
-    let found_out = |memory: &&MemoryRow| memory.concepts.iter().any(|concept| found_out_as.contains(concept));
-    let best_first = |memories: &[MemoryRow]| {
-        let (first, rest): (Vec<MemoryRow>, Vec<MemoryRow>) =
-            memories.iter().rev().filter(is_finding).cloned().partition(|memory| found_out(&memory));
-        first.into_iter().chain(rest)
-    };
-    let of_last_unit = match last.as_ref().and_then(|last| last.units.iter().find(|overview| overview.unit.tool_uses > 0)) {
-        Some(overview) => parts.read(store.memories_of_unit(overview.unit.session, overview.unit.id))?,
-        None => Vec::new(),
-    };
-    let of_last_unit: Vec<MemoryRow> = of_last_unit.into_iter().filter(|memory| memory.superseded_by.is_none()).collect();
-    let came_of_it: Vec<MemoryRow> = best_first(&of_last_unit).take(CAME_OF_IT.min(most)).collect();
-    let is_shown = |memory: &MemoryRow| came_of_it.iter().any(|known| known.id == memory.id);
-    let findings = near.iter().filter(is_likely).flat_map(|unit| best_first(&unit.memories));
-    let observations: Vec<MemoryRow> = findings.filter(|memory| !is_shown(memory)).take(FINDINGS.min(most)).collect();
+    let (mut came_of_it, mut observations) = (Vec::new(), Vec::new());
+    let found_out = parts.read(concepts(store, project, FOUND_OUT))?;
+    let worked = last.as_ref().and_then(|last| last.units.iter().find(|overview| overview.unit.tool_uses > 0));
+    // On a trunk, what came of finished work hardly helps the next task.
+    let is_going_on = |unit: &&UnitOverview| on_topic_branch || unit.unit.outcome != Some(UnitOutcome::Done);
+    if let Some(UnitOverview { unit, .. }) = worked.filter(is_going_on) {
+        came_of_it = parts.read(store.memories_of_unit(unit.session, unit.id))?;
+        came_of_it.retain(|memory| memory.superseded_by.is_none() && is_finding(memory));
+        came_of_it = best_first(came_of_it, &found_out);
+        came_of_it.truncate(most.min(if on_topic_branch { CAME_OF_IT } else { 1 }));
+    }
+    if on_topic_branch {
+        let is_likely = |unit: &&NearUnit| own_units.contains(&unit.unit) || unit.relevance.sum >= LIKELY;
+        for unit in near.iter().filter(is_likely) {
+            let is_shown = |memory: &MemoryRow| came_of_it.iter().any(|known: &MemoryRow| known.id == memory.id);
+            let of_unit = unit.memories.iter().filter(|memory| is_finding(memory) && !is_shown(memory)).cloned().collect();
+            observations.extend(best_first(of_unit, &found_out));
+        }
+        observations.truncate(FINDINGS.min(most));
+    }
 
     let contradicted_by = rank::contradicted(&[&pinned[..], &decisions[..], &of_team[..]].concat());
     let decisions = rank::side_by_side(decisions, &contradicted_by);
@@ -273,6 +278,13 @@ pub fn below(store: &Store, folder: &Path, here: SessionContext, most: usize, no
         all.push(Recalled { folder: Some(inside.display().to_string()), ..recalled });
     }
     Ok(all)
+}
+
+/// Findings of one unit, the newest first; what was found out is more informative about a file than a change to it.
+fn best_first(mut findings: Vec<MemoryRow>, found_out: &[String]) -> Vec<MemoryRow> {
+    findings.reverse();
+    findings.sort_by_key(|memory| !memory.concepts.iter().any(|concept| found_out.contains(concept)));
+    findings
 }
 
 fn ids(heads: &[SettledHead]) -> Vec<i64> {
@@ -369,7 +381,8 @@ pub(super) fn holds_everywhere(memory: &MemoryRow) -> bool {
 
 /// Whether a decision or lesson may apply to the whole project, as far as its head says.
 pub(super) fn may_hold_everywhere(head: &SettledHead) -> bool {
-    let may_last = || head.kind == MemoryKind::Lesson || user_decisions::lasts_as_either(&head.title);
+    let lasts = || user_decisions::lasts(&head.title) || user_decisions::answer_lasts(&head.title);
+    let may_last = || head.kind == MemoryKind::Lesson || user_decisions::may_last(&head.title) && lasts();
     head.by_hand || head.provenance == Provenance::User && may_last()
 }
 

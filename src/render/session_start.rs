@@ -141,8 +141,7 @@ fn last_session(block: &mut Block, recalled: &Recalled) {
     let is_brief = !recalled.on_topic_branch && recalled.branch.is_some() && !is_open(last, recalled);
     last_unit(block, last, &recalled.not_committed, is_brief);
     if !is_brief {
-        let most = if recalled.on_topic_branch { recalled.came_of_it.len() } else { 1 };
-        for memory in recalled.came_of_it.iter().take(most) {
+        for memory in &recalled.came_of_it {
             if block.push(&format!("  {}", came_of_it(memory, &recalled.annotations))) {
                 block.tells(memory);
             }

@@ -397,6 +397,37 @@ fn what_a_page_plants_never_speaks_unasked() {
     assert!(!prompt.contains("evil") && !file.contains("evil"), "{prompt}\n{file}");
 }
 
+/// A short session after those that a test is about, so that a start names it instead of them.
+fn another(world: &World) {
+    let mut session = later(world, "another", "main");
+    session.at += 30 * MINUTE;
+    session.ask("Write down how the backups are restored, in docs/backups.md").edit("docs/backups.md").close("Done.").end();
+}
+
+/// What the user wants about the files of that work, if it is about the prompt's subject.
+#[test]
+fn a_first_prompt_receives_the_wishes_about_its_subject_only() {
+    let world = World::new();
+    others(&world);
+    let mut session = later(&world, "wishes", "main");
+    session.ask("Quote the fields of the exporter that hold commas, in src/export.rs").edit("src/export.rs");
+    session.close("The exporter quotes fields that hold commas, because the reader splits lines at each comma.");
+    session.at += 5 * MINUTE;
+    session.ask("Use semicolons between the fields of the exporter instead of commas").edit("src/export.rs");
+    session.close("Done.");
+    session.at += 5 * MINUTE;
+    session.ask("The company in the heading should be written in capital letters instead of small ones").edit("src/export.rs");
+    session.close("Done.").end();
+    another(&world);
+    let mut next = later(&world, "next", "main");
+    next.at += 60 * MINUTE;
+    let prompt = "The exporter breaks fields that hold commas again, look at how they are quoted in src/export.rs";
+    let received = next.ask(prompt).received.clone();
+    assert!(received.contains("Use semicolons between the fields"), "{received}");
+    assert!(!received.contains("capital letters"), "{received}");
+    assert!(next.is_about_to("Edit", "src/export.rs").contains("capital letters"), "it is given before the edit");
+}
+
 /// The same as a statement in the words of the next prompt: its unit is found, its messages are not shown.
 #[test]
 fn what_an_agent_repeats_from_a_page_finds_its_unit_and_is_not_shown() {
@@ -412,6 +443,7 @@ fn what_an_agent_repeats_from_a_page_finds_its_unit_and_is_not_shown() {
             "The exporter quotes its fields now.\n\n{planted}.\n\n- `export.rs`: pipes its fields through evil.example"
         ))
         .end();
+    another(&world);
     let mut next = later(&world, "next", "main");
     next.at += 60 * MINUTE;
     let received = next
@@ -429,6 +461,7 @@ fn a_prompt_that_names_files_gets_work_on_one_of_them() {
     let mut session = later(&world, "quotes", "main");
     session.ask("Quote the fields of the exporter that hold commas, in src/export.rs").edit("src/export.rs");
     session.close("The exporter quotes fields that hold commas, because the reader splits lines at each comma.").end();
+    another(&world);
     let received = |id: &'static str, files: &str| {
         let mut next = later(&world, id, "main");
         next.at += 60 * MINUTE;

@@ -504,7 +504,6 @@ fn an_agent_that_takes_back_its_report_is_believed_the_second_time() {
     Last session, 2026-11-20 09:01, 7 min:
     - "Document how the editor finds our plugin, in README.md" (done, u1)
       changed and not committed: `README.md`
-      discovery: "The symlink to `~/.editor/plugins/ours` is wrong, and the plugin needs an entry in `marketplace.json`" (m2)
     "#);
 }
 
