@@ -85,7 +85,7 @@ impl PromptMeasures {
     const NAMES: usize = 4;
     const BIAS: f64 = -3.1;
     const WEIGHTS: [f64; 3] = [0.17, 0.95, 2.38];
-    /// Log-odds from which a unit is injected: of those below, readers wanted none (ADR/0064).
+    /// Log-odds from which a unit is injected: of eleven below, readers wanted none (ADR/0064).
     const ENOUGH: f64 = -0.5;
 
     /// The numbers that the regression uses, in its order.
