@@ -404,7 +404,7 @@ fn another(world: &World) {
     session.ask("Write down how the backups are restored, in docs/backups.md").edit("docs/backups.md").close("Done.").end();
 }
 
-/// What the user wants about the files of that work, if it is about the prompt's subject.
+/// The user's wishes about the files of that work are given if they are about the prompt's subject.
 #[test]
 fn a_first_prompt_receives_the_wishes_about_its_subject_only() {
     let world = World::new();
