@@ -46,8 +46,8 @@ const NEWEST_OF_TEAM: usize = 200;
 const NEWEST: usize = 60;
 /// Number of units to rank.
 const NEAR: usize = 24;
-/// Maximum findings of the last unit, and of others, on a branch with a topic. On a trunk, nobody knows what the session is
-/// about, and unfinished work has one.
+/// Maximum findings of the last unit, and of other units, on a branch with a topic. Elsewhere nobody knows what the session is
+/// about: the last unit gets one, other units get none.
 const CAME_OF_IT: usize = 2;
 const FINDINGS: usize = 3;
 /// Minimum relevance of a unit of another branch whose findings are shown, by files and by the branch's name.
@@ -178,8 +178,9 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     let found_out = parts.read(concepts(store, project, FOUND_OUT))?;
     let worked = last.as_ref().and_then(|last| last.units.iter().find(|overview| overview.unit.tool_uses > 0));
     // On a trunk, what came of finished work hardly helps the next task.
-    let is_going_on = |unit: &&UnitOverview| on_topic_branch || unit.unit.outcome != Some(UnitOutcome::Done);
-    if let Some(UnitOverview { unit, .. }) = worked.filter(is_going_on) {
+    let is_on_trunk = here.branch.is_some() && !on_topic_branch;
+    let may_go_on = |unit: &&UnitOverview| !is_on_trunk || unit.unit.outcome != Some(UnitOutcome::Done);
+    if let Some(UnitOverview { unit, .. }) = worked.filter(may_go_on) {
         came_of_it = parts.read(store.memories_of_unit(unit.session, unit.id))?;
         came_of_it.retain(|memory| memory.superseded_by.is_none() && is_finding(memory));
         came_of_it = best_first(came_of_it, &found_out);
