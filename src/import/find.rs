@@ -327,16 +327,19 @@ fn drift_of(format: &PastFormat, path: PathBuf) -> Option<Drift> {
     (drift.version.is_some() || drift.unknown * MANY_UNKNOWN > drift.lines).then_some(drift)
 }
 
-/// Calls `each` for every file. Links to folders are not followed.
+/// Calls `each` for every file. Below `path`, which may itself be a link, links to folders are not followed.
 pub fn walk(path: &Path, depth: usize, each: &mut dyn FnMut(&Path)) {
     if path.is_file() {
         return each(path);
     }
-    if depth == 0 || path.is_symlink() {
+    if depth == 0 {
         return;
     }
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        walk(&entry.path(), depth - 1, each);
+        let inside = entry.path();
+        if inside.is_file() || !inside.is_symlink() {
+            walk(&inside, depth - 1, each);
+        }
     }
 }
 

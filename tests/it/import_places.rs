@@ -27,6 +27,25 @@ fn gemini_chat(world: &World, folder: &str, id: &str) {
     world.write(&format!("home/.gemini/tmp/{folder}/chats/session-2026-11-20T09-00-{id}.jsonl"), &text);
 }
 
+#[cfg(unix)]
+#[test]
+fn an_agents_folder_may_be_a_link_and_links_below_it_are_not_followed() {
+    let world = World::new();
+    let folder = world.project().display().to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    for disk in ["disk", "other-disk"] {
+        let prompt = json!({"type": "user", "sessionId": disk, "uuid": disk, "timestamp": time(0), "cwd": world.project(),
+            "message": {"role": "user", "content": "Make the greeting friendlier"}});
+        world.write(&format!("{disk}/{folder}/{disk}.jsonl"), &format!("{prompt}\n"));
+    }
+    let disk = world.project().parent().unwrap().join("disk");
+    fs::create_dir_all(world.home().join(".claude")).unwrap();
+    std::os::unix::fs::symlink(&disk, world.home().join(".claude/projects")).unwrap();
+    std::os::unix::fs::symlink(disk.with_file_name("other-disk"), disk.join("link")).unwrap();
+    std::os::unix::fs::symlink(&disk, disk.join("itself")).unwrap();
+    world.nmem(&["import"]);
+    assert_eq!(world.sql("SELECT agent_session_id FROM sessions"), "disk");
+}
+
 #[test]
 fn geminis_folders_are_in_its_registry_or_are_hashes_of_known_folders() {
     let world = World::new();
