@@ -29,7 +29,7 @@ const MOMENTARY: Words = "yet|for now|no code change|just the analysis|only the 
 /// Beginnings of a permission: given once, unless it says that it lasts.
 const PERMITS: Words = "i allow|you may|you are allowed|you're allowed|you can|feel free|it's ok to|it is ok to|it's fine to";
 /// Phrases of what holds from now on.
-const LASTING: [&str; 7] = ["always", "never", "from now on", "don't ever", "do not", "no more", "next time"];
+const LASTING: [&str; 8] = ["always", "never", "from now on", "don't ever", "do not", "no more", "next time", "have to approve"];
 /// Verbs of work that leaves nothing decided.
 const CHORES: Words = "commit|push|run|test|check|look|take|see|review|explain|show|tell|fix|continue|proceed|rebase|try|do|write|read|go|find|start|investigate|debug|verify|analyze|double|think|create|implement|help|give|open|close|merge|stage|unstage|undo|wait|get|list|describe|summarize|abandon|please|also|you|we|i|know|understand|confirm|update|print|come|handle|figure|address|set|setup|provide|work|discuss|start|support|reproduce|compare|ask|dig|talk|chat|elaborate|brainstorm|recap|clarify|walk|outline|draft|sketch|flesh|dive|remind";
 /// Verbs behind "always", "never" and "don't" in the middle of a sentence, where other words are more common.
@@ -370,12 +370,12 @@ pub fn kept_work(wish: &str) -> Option<&'static str> {
     KEPT_WORK.into_iter().find(|work| keeps(work))
 }
 
-/// Whether a prompt orders a kind of work: "commit this", "now please commit and push".
+/// Whether a prompt orders a kind of work, or asks for it as if ordered: "now please commit and push", "did you commit?".
 pub fn orders_work(prompt: &str, work: &str) -> bool {
     own_sentences(prompt).iter().any(|sentence| {
         let lower = in_english(sentence).to_lowercase();
         let bare = without_fillers(&lower);
-        let order = POLITE.iter().find_map(|begin| bare.strip_prefix(begin)).unwrap_or(bare);
+        let order = POLITE.iter().chain(&["did you "]).find_map(|begin| bare.strip_prefix(begin)).unwrap_or(bare);
         let words: Vec<&str> = order.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).collect();
         let begins = |at: usize| words.get(at) == Some(&work) && !matches!(words.get(at + 1), Some(&("message" | "messages")));
         begins(0) || (0..words.len()).any(|at| matches!(words[at], "and" | "then") && begins(at + 1))
@@ -789,10 +789,10 @@ mod tests {
         ] {
             assert_eq!(kept_work(wish), work, "{wish}");
         }
-        for order in ["commit this", "OK, please commit and push", "fix the typo and commit", "could you commit it?"] {
+        for order in ["commit this", "OK, please commit and push", "could you commit it?", "Did you commit?"] {
             assert!(orders_work(order, "commit"), "{order}");
         }
-        for other in ["did you commit?", "what was the last commit", "commit message is wrong", "do not commit"] {
+        for other in ["why did you commit?", "what was the last commit", "commit message is wrong", "do not commit"] {
             assert!(!orders_work(other, "commit"), "{other}");
         }
     }
