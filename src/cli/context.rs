@@ -213,7 +213,7 @@ fn ranked_json(project: Option<&str>, block: &InjectedBlock, grade: Option<Grade
 /// All candidate memories.
 fn candidates(recalled: &Recalled) -> Vec<&MemoryRow> {
     let summaries = recalled.last.iter().flat_map(|session| &session.units).filter_map(|unit| unit.summary.as_ref());
-    let settled = recalled.pinned.iter().chain(&recalled.decisions).chain(&recalled.open);
+    let settled = recalled.pinned.iter().chain(&recalled.decisions).chain(&recalled.open).chain(&recalled.mistakes);
     settled.chain(&recalled.came_of_it).chain(&recalled.observations).chain(summaries).collect()
 }
 
@@ -229,6 +229,7 @@ fn reasons(recalled: &Recalled, memory: &MemoryRow) -> Vec<String> {
     let part = match () {
         () if memory.pinned => "pinned",
         () if is_in(&recalled.decisions) => "holds here",
+        () if is_in(&recalled.mistakes) => "failed in several of the last sessions",
         () if is_in(&recalled.open) => "open on this branch",
         () if is_in(&recalled.observations) => "found in related work",
         () => "of the last session on this branch",

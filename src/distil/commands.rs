@@ -360,6 +360,8 @@ const MOST: usize = 2;
 /// Characters of a call that worked, and of one that failed.
 const WORKED: usize = 90;
 const FAILED: usize = 60;
+/// Between both in the title of a working command.
+const NOT_CALLED: &str = "` works, not `";
 
 /// Adds what commands show: to the memory of the same turn, else as a memory of its own.
 pub fn add_evidence(memories: &mut Vec<RuleMemory>, turns: &[Turn]) {
@@ -388,7 +390,7 @@ pub fn add_evidence(memories: &mut Vec<RuleMemory>, turns: &[Turn]) {
         !call(worked, WORKED).starts_with(call(failed, FAILED).trim_end_matches('…'))
     };
     memories.extend(worked_after(&all).into_iter().filter(differ).take(MOST).map(|(failed, worked)| {
-        let title = format!("`{}` works, not `{}`", call(worked, WORKED), call(failed, FAILED));
+        let title = format!("`{}{NOT_CALLED}{}`", call(worked, WORKED), call(failed, FAILED));
         let at = turn_of(turns, worked);
         let key = format!("works:t{}", worked.id);
         let mut memory = RuleMemory::new(key, Some(Finding::WorkingCommand), &title, vec![at]);
@@ -405,6 +407,20 @@ pub fn called(line: &str) -> &str {
     let call = if begins_with("cd ", call) { call.split_once("&&").map_or(call, |(_, rest)| rest.trim()) } else { call };
     let ends = [" 2>", " | ", " > "].iter().filter_map(|mark| call.find(mark)).min();
     call[..ends.unwrap_or(call.len())].trim()
+}
+
+/// The call that failed, from the title of a working command: "`just deploy` works, not `just ship`".
+pub fn failed_call(title: &str) -> Option<&str> {
+    title.rsplit_once(NOT_CALLED).and_then(|(_, call)| call.strip_suffix('`'))
+}
+
+/// Whether a command line is a call: with further words, or with what was cut off.
+pub fn is_call(line: &str, call: &str) -> bool {
+    let line = called(line);
+    match call.strip_suffix('…') {
+        Some(beginning) => line.starts_with(beginning),
+        None => line.strip_prefix(call).is_some_and(|rest| !rest.starts_with(|c: char| !c.is_whitespace())),
+    }
 }
 
 fn turn_of(turns: &[Turn], tool: &ToolUseRow) -> usize {

@@ -299,7 +299,7 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
     let here = SessionContext { own: Some(scope.session), agent: Some(event.platform), branch, root: root(config, event), home };
     let mut recalled = recall::at_start(store, scope.project, here, config.observations.value, now)?;
     recalled.last = recalled.last.filter(|last| !is_compacted && Some(last.session.id) != lost_session);
-    for memories in [&mut recalled.pinned, &mut recalled.decisions, &mut recalled.observations] {
+    for memories in [&mut recalled.pinned, &mut recalled.decisions, &mut recalled.mistakes, &mut recalled.observations] {
         memories.retain(|memory| !own.shown.contains(&memory.id));
     }
     if source == StartSource::Resume {

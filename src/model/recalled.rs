@@ -35,6 +35,8 @@ pub struct Recalled {
     pub open: Vec<MemoryRow>,
     /// Checks that failed when they ran last, most frequently run first.
     pub failing: Vec<Check>,
+    /// Lessons on calls that failed in several of the newest sessions, newest first.
+    pub mistakes: Vec<MemoryRow>,
     /// Number of memories by people whom the user does not trust, which are left out.
     pub strangers: i64,
     /// Relevance of units by id, with reasons.

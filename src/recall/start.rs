@@ -8,7 +8,7 @@ use crate::files;
 use crate::files::{canonical, small_text};
 use crate::model::{
     Annotations, Author, Check, Failing, Finding, MemoryKind, MemoryRow, Millis, Platform, PromptKind, PromptRow, PromptSource,
-    Provenance, Recalled, SessionOverview, SessionRow, SessionState, SessionStatus, SettledHead, Trust, TurnOverview,
+    Provenance, Recalled, SessionOverview, SessionRow, SessionState, SessionStatus, SettledHead, ToolUseRow, Trust, TurnOverview,
     UnitOutcome, UnitOverview, UnitRow,
 };
 use crate::project::git::{Repository, state_at};
@@ -55,6 +55,11 @@ const LIKELY: f64 = 0.8;
 /// Maximum open ends on a branch with a topic, and on a trunk.
 const OPEN: usize = 3;
 const OPEN_ON_TRUNK: usize = 2;
+/// Maximum lessons on calls that fail again and again; in how many of the newest sessions each must have failed, and the
+/// number of failures to look at in each.
+const MISTAKES: usize = 2;
+const REPEATED: usize = 2;
+const FAILED: usize = 20;
 /// Maximum failing checks, and how often each must have run.
 const CHECKS: usize = 2;
 const RAN: usize = 2;
@@ -132,6 +137,9 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         head.is_about_files || of_own_unit || may_hold_everywhere(head)
     };
     let mut heads = parts.read(store.newest_settled(project, false, NEWEST, &not_committed))?;
+    let newest: Vec<i64> = all.iter().take(SESSIONS).map(|(id, _)| *id).collect();
+    let mut mistakes = parts.read(repeated_mistakes(store, &heads, &newest))?;
+    mistakes.retain(|lesson| !lesson.pinned && is_new(lesson) && !looks_like_prompt_injection(&lesson.title));
     heads.retain(may_hold);
     let mut decisions = parts.read(store.memories_by_rows(&ids(&heads)))?;
     let is_in_play = |memory: &MemoryRow| memory.files.iter().any(|file| not_committed.contains(&file.path));
@@ -232,6 +240,7 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         observations,
         open,
         failing,
+        mistakes,
         strangers,
         why,
         is_damaged,
@@ -401,6 +410,26 @@ fn settles_nothing(memory: &MemoryRow) -> bool {
     let is_question = is_users && (memory.title.ends_with('?') || user_decisions::needs_context(&memory.title));
     let is_tool_output = || memory.team.as_ref().is_some_and(|team| team.author == Author::Tool);
     !memory.by_hand && (memory.provenance == Provenance::Tool || is_question || is_tool_output())
+}
+
+/// Lessons on calls that failed in several of the newest sessions, newest first: most sessions try such a call once more.
+fn repeated_mistakes(store: &Store, heads: &[SettledHead], sessions: &[i64]) -> Result<Vec<MemoryRow>> {
+    let mut calls: Vec<(i64, &str)> = Vec::new();
+    for head in heads.iter().filter(|head| head.kind == MemoryKind::Lesson && head.provenance == Provenance::Tool) {
+        if let Some(call) = commands::failed_call(&head.title).filter(|call| !calls.iter().any(|(_, known)| known == call)) {
+            calls.push((head.id, call));
+        }
+    }
+    if calls.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut failed: Vec<Vec<ToolUseRow>> = Vec::new();
+    for session in sessions {
+        failed.push(store.failed_commands_of(*session, FAILED)?.into_iter().map(|(tool, _)| tool).collect());
+    }
+    let fails = |call: &str, tool: &ToolUseRow| tool.content.as_deref().is_some_and(|line| commands::is_call(line, call));
+    calls.retain(|(_, call)| failed.iter().filter(|tools| tools.iter().any(|tool| fails(call, tool))).count() >= REPEATED);
+    store.memories_by_rows(&calls.into_iter().take(MISTAKES).map(|(id, _)| id).collect::<Vec<_>>())
 }
 
 /// Whether the description of a session already contains a memory: as a commit, as a unit's name, or as what came of it.

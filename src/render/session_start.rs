@@ -79,6 +79,7 @@ pub fn for_agent(recalled: &Recalled, budget: usize) -> ContextBlock {
     last_session(&mut block, recalled);
     block.section("\nOpen ends:", &unlike(&recalled.open), room, open_end);
     failing(&mut block, recalled);
+    block.section("\nFailed in several of the last sessions:", &unlike(&recalled.mistakes), room, mistake);
     block.section("\nDecisions and lessons that hold here:", &unlike(&recalled.decisions), room, settled);
     block.section("\nFindings and changes:", &unlike(&recalled.observations), room, |memory| {
         observation(memory, &recalled.annotations)
@@ -220,6 +221,11 @@ pub(super) fn annotation_text(memory: &MemoryRow, annotations: &Annotations) -> 
 /// `2026-11-20: "a test for fragments" (m9)`
 fn open_end(memory: &MemoryRow) -> String {
     format!("{}: {} (m{})", time::day(memory.created_at), quoted(&memory.title, 160), memory.id)
+}
+
+/// `"`just deploy` works, not `just ship`" (m9)`
+fn mistake(lesson: &MemoryRow) -> String {
+    format!("{} (m{})", quoted(&lesson.title, 180), lesson.id)
 }
 
 /// `2026-11-20, the user: "use tabs, not spaces" (m9)`

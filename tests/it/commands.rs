@@ -87,6 +87,26 @@ fn a_command_that_works_is_one_lesson_in_all_sessions() {
 }
 
 #[test]
+fn a_call_that_failed_in_two_sessions_is_told_at_the_next_start() {
+    let world = World::new();
+    let lesson = "`bun run test` works, not `rtk bun run test`";
+    let started = |name: &str, at: i64, call: &str| {
+        let mut session = Session::new(&world, name);
+        session.at += at * MINUTE;
+        let start = session.starts("startup");
+        session.ask("Run the tests, please").edit("src/import.rs");
+        session.fails(call, "Exit code 1\nerror: unknown command 'run'").bash("bun run test", "3 pass");
+        session.close("They pass.").end();
+        start
+    };
+    started("first", 0, "rtk bun run test 2>&1 | tail");
+    let once = started("second", 100, "rtk bun run test --watch");
+    assert!(!once.contains(lesson), "one slip is no habit: {once}");
+    let twice = started("third", 200, "rtk bun run test:unit");
+    assert!(twice.contains(&format!("Failed in several of the last sessions:\n- \"{lesson}\" (m1)")), "{twice}");
+}
+
+#[test]
 fn other_projects_are_searched_on_request_only() {
     let world = World::new();
     past(&world);
