@@ -156,6 +156,11 @@ pub fn uncommitted_files(end: &str) -> Vec<&str> {
     files.split('`').skip(1).step_by(2).collect()
 }
 
+/// Returns the user's words in an open end that reports a complaint.
+pub fn complaint(end: &str) -> Option<&str> {
+    end.strip_prefix(REPORTED)
+}
+
 /// Returns what a unit leaves open, at most four ends: next steps and deferred risks of all its turns that no later turn took
 /// up, the user's last complaint, a plan that was not carried out, edits after the last commit.
 pub fn open_ends(story: &UnitStory, turns: &[Turn], scored: &ScoredStatements) -> Vec<RuleMemory> {

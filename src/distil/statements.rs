@@ -515,7 +515,8 @@ pub fn ends_open(text: &str) -> bool {
 /// ("B) Keep it"), or a pointer to what was said before.
 pub fn is_fragment(text: &str) -> bool {
     const ANNOUNCES: [&str; 5] = [" will show", " you'll see", " you will see", " either", " looks like this"];
-    const POINTS: Words = "add this|put this|write this|document this|remember this";
+    const POINTS: Words =
+        "add this|put this|write this|document this|remember this|i want this|i want that|i want these|i want it";
     let lower = text.trim_end_matches([' ', '.', ':', '…']).to_lowercase();
     let is_option = matches!(text.as_bytes(), [b'A'..=b'Z', b')', ..]);
     is_option || ends_open(&lower) || ANNOUNCES.iter().any(|end| lower.ends_with(end)) || begins_with(POINTS, &lower)
@@ -646,10 +647,16 @@ mod tests {
             "The section at line 561 will show:",
             "Instead of passing the empty type, the code should either",
             "Add this to CLAUDE.md",
+            "I want these individual enough that a user can do another flow",
         ] {
             assert!(is_fragment(text), "{text}");
         }
-        for text in ["The cache is keyed by host.", "Add the hash of this file to the key", "b) is the name of a branch"] {
+        for text in [
+            "The cache is keyed by host.",
+            "I want the items individual",
+            "Add the hash of this file to the key",
+            "b) is the name of a branch",
+        ] {
             assert!(!is_fragment(text), "{text}");
         }
     }

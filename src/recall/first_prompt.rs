@@ -15,7 +15,7 @@ use crate::rank::{self, Route, stem, stem_of, terms};
 use crate::store::Store;
 use crate::store::candidates::SessionScope;
 use crate::store::query::Query;
-use crate::text::{alike, cut, files_named, headline, is_in_project, without_slash_command, words};
+use crate::text::{alike, files_named, headline, is_in_project, without_slash_command, words};
 use anyhow::Result;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -50,7 +50,7 @@ const WISHES: usize = 3;
 const NEWEST: usize = 60;
 /// Maximum files, maximum characters of a file's role, and its minimum words.
 const FILES: usize = 5;
-const ROLE: usize = 70;
+const ROLE: usize = 60;
 const ROLE_WORDS: usize = 3;
 
 /// Weight of the relevance of a unit that an embedding found, which need not share a word with the prompt.
@@ -366,7 +366,8 @@ fn files_of(unit: &RankedUnit, named: &[&str]) -> Vec<KnownFile> {
     edited.into_iter().take(FILES).map(|path| KnownFile { path: path.to_string(), role: role(path) }).collect()
 }
 
-/// Returns the role of a file in a line that begins with its name: "`stanza.go`: pure functions".
+/// Returns the role of a file in a line that begins with its name: "`stanza.go`: pure functions"; none if it is longer than
+/// a few words.
 fn role_of(path: &str, line: &str) -> Option<String> {
     let name = path.rsplit('/').next()?;
     let (before, after) = line.split_once(name)?;
@@ -379,8 +380,9 @@ fn role_of(path: &str, line: &str) -> Option<String> {
     // A link's target.
     let after = if after.starts_with('(') { after.split_once(')')?.1.trim_start_matches(['`', '*', ' ']) } else { after };
     let role = after.strip_prefix([':', '—', '–', '-', '→'])?.trim_start_matches(['*', ' ']).trim();
-    (is_begin && role.split_whitespace().count() >= ROLE_WORDS && !looks_like_prompt_injection(role))
-        .then(|| cut(role, ROLE).to_string())
+    let role = role.split_once(". ").map_or(role, |(first, _)| first);
+    let is_short = role.split_whitespace().count() >= ROLE_WORDS && role.chars().count() <= ROLE;
+    (is_begin && is_short && !looks_like_prompt_injection(role)).then(|| role.to_string())
 }
 
 /// The user's wishes about the files in which the work ended, newest first, that the session has not received.
@@ -398,4 +400,19 @@ fn wishes(store: &Store, project: i64, found: &PromptContext, received: &HashSet
     wishes.retain(says_something);
     remove_overtaken(store, project, &mut wishes)?;
     Ok(wishes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_is_what_a_few_words_behind_a_files_name_say() {
+        let role = |line: &str| role_of("src/stanza.rs", line);
+        assert_eq!(role("`stanza.rs`: pure functions of text. Called by setup.").as_deref(), Some("pure functions of text"));
+        assert_eq!(role("src/stanza.rs - merges two stanzas").as_deref(), Some("merges two stanzas"));
+        assert_eq!(role("Moved `stanza.rs`: it is elsewhere now"), None, "the line is about a move");
+        let long = "merges two stanzas, keeps the order of their lines and writes what is left";
+        assert_eq!(role(&format!("`stanza.rs`: {long}")), None, "a cut one would say little");
+    }
 }

@@ -169,6 +169,8 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     of_team.retain(|memory| !memory.is_of_stranger() && holds_here(memory) && !looks_like_prompt_injection(&memory.title));
 
     open.retain(|end| !end.is_of_team() && !end.pinned && is_new(end) && !looks_like_prompt_injection(&end.title));
+    // "Again, this is not correct": of what, nobody knows any more.
+    open.retain(|end| open_ends::complaint(&end.title).is_none_or(|said| !rank::subject(said).is_empty()));
     // On a trunk, an older open end is hardly what comes next.
     let since = last.as_ref().map_or(0, |last| last.session.started_at);
     open.retain(|end| on_topic_branch || end.created_at >= since);

@@ -147,7 +147,10 @@ pub(super) fn answer(block: &mut Block, overview: &SessionOverview) {
         Some((_, rest)) => rest.trim_start_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '`' | '"' | '(')),
         None => &text,
     };
-    if rest.split_whitespace().count() >= WORDS {
+    // "Let me design the plan" says nothing, and what begins in parentheses began before.
+    let announces =
+        ["let me ", "now let me ", "now i have ", "i'll ", "("].iter().any(|begin| rest.to_lowercase().starts_with(begin));
+    if rest.split_whitespace().count() >= WORDS && !announces {
         block.push(&format!("  answered: {}", quoted(rest, ANSWER)));
     }
 }

@@ -197,6 +197,24 @@ fn what_the_user_said_last_is_open_until_it_is_confirmed() {
 }
 
 #[test]
+fn what_says_nothing_by_itself_is_not_told() {
+    let world = World::new();
+    session(&world, "points-back")
+        .ask("Show the new logo on the start page, in web/index.html")
+        .edit("web/index.html")
+        .close("The start page now shows the new logo, which is embedded as a PNG.")
+        .ask("Again, this is not correct")
+        .edit("web/index.html")
+        .close("Now I have the whole picture of it. Let me think about what to do.")
+        .end();
+    let told = views(&world);
+    let (stored, given) = told.split_once("--- given").unwrap();
+    assert!(stored.contains("Reported last, not confirmed as solved: Again, this is not correct"), "{told}");
+    assert!(given.contains("Show the new logo"), "{told}");
+    assert!(!given.contains("Again, this is not") && !given.contains("whole picture"), "{told}");
+}
+
+#[test]
 fn an_option_is_chosen_by_its_number_and_both_in_words() {
     let world = World::new();
     session(&world, "choices")
