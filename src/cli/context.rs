@@ -87,15 +87,13 @@ pub fn run(args: &ContextArguments) -> Result<()> {
         return ranked(args, &config, &folder, &place, store.as_ref(), budget);
     }
     let recalled = match (&store, &place.row) {
-        (Some(store), Some(row)) => {
-            recall::for_new_session(store, &task(row.id, &folder, &config), config.observations.value, now)?
-        }
+        (Some(store), Some(row)) => recall::for_new_session(store, &task(row.id, &folder, &config), now)?,
         _ => Recalled::default(),
     };
     // The block that an agent would receive, or the reason why it would receive nothing.
     let no_context = no_context(&config, &place, now);
     let below = match &store {
-        Some(store) => recall::for_session_above(store, &task(0, &folder, &config), config.observations.value, now)?,
+        Some(store) => recall::for_session_above(store, &task(0, &folder, &config), now)?,
         None => Vec::new(),
     };
     let mut given = match no_context {
@@ -118,7 +116,7 @@ pub fn run(args: &ContextArguments) -> Result<()> {
             let shown = if args.why { shown(&recalled, &given) } else { Vec::new() };
             let reason = |memory: &&MemoryRow| {
                 let style = output::style();
-                format!("{}  {}", style.strong(&memory_text::id(memory)), style.faint(&reasons(&recalled, memory).join(", ")))
+                format!("{}  {}", style.strong(&memory_text::id(memory)), style.faint(reason(&recalled, memory)))
             };
             let lines: Vec<String> = shown.iter().map(reason).collect();
             if lines.is_empty() { Ok(()) } else { output::say(&format!("\n{}", lines.join("\n"))) }
@@ -214,7 +212,7 @@ fn ranked_json(project: Option<&str>, block: &InjectedBlock, grade: Option<Grade
 fn candidates(recalled: &Recalled) -> Vec<&MemoryRow> {
     let summaries = recalled.last.iter().flat_map(|session| &session.units).filter_map(|unit| unit.summary.as_ref());
     let settled = recalled.pinned.iter().chain(&recalled.decisions).chain(&recalled.open).chain(&recalled.mistakes);
-    settled.chain(&recalled.came_of_it).chain(&recalled.observations).chain(summaries).collect()
+    settled.chain(summaries).collect()
 }
 
 /// The memories that a context shows, in its order.
@@ -223,31 +221,26 @@ fn shown<'a>(recalled: &'a Recalled, given: &ContextBlock) -> Vec<&'a MemoryRow>
     given.shown.iter().filter_map(|id| all.iter().find(|memory| memory.id == *id).copied()).collect()
 }
 
-/// Returns the reasons why a start shows a memory: the part of the context that it belongs to, and the measures of its unit.
-fn reasons(recalled: &Recalled, memory: &MemoryRow) -> Vec<String> {
+/// Returns the reason why a start shows a memory: the part of the context that it belongs to.
+fn reason(recalled: &Recalled, memory: &MemoryRow) -> &'static str {
     let is_in = |part: &[MemoryRow]| part.iter().any(|one| one.id == memory.id);
-    let part = match () {
+    match () {
         () if memory.pinned => "pinned",
         () if is_in(&recalled.decisions) => "holds here",
         () if is_in(&recalled.mistakes) => "failed in several of the last sessions",
         () if is_in(&recalled.open) => "open on this branch",
-        () if is_in(&recalled.observations) => "found in related work",
         () => "of the last session on this branch",
-    };
-    let near = memory.unit.and_then(|unit| recalled.why.get(&unit));
-    let measures = near.into_iter().flat_map(|(_, why)| why).map(|why| format!("{} {:+.2}", why.what, why.adds));
-    std::iter::once(part.to_string()).chain(measures).collect()
+    }
 }
 
 /// Returns the context as JSON. Observations and summaries have the keys of the observation protocol.
 fn json(project: Option<&str>, recalled: &Recalled, given: &ContextBlock) -> Value {
     let shown = shown(recalled, given);
-    let score = |memory: &MemoryRow| memory.unit.and_then(|unit| recalled.why.get(&unit)).map(|(score, _)| *score);
     let brief = |memory: &&MemoryRow| {
         json!({
             "id": memory_text::id(memory), "kind": memory.kind, "type": memory.kind_type, "title": memory.title,
             "session": memory.agent_session_id, "unit": memory.unit.map(|unit| format!("u{unit}")),
-            "score": score(memory), "why": reasons(recalled, memory),
+            "score": null, "why": [reason(recalled, memory)],
         })
     };
     let of = |kind: MemoryKind| -> Vec<Value> { shown.iter().filter(|m| m.kind == kind).map(|m| memory_text::json(m)).collect() };

@@ -66,7 +66,7 @@ pub struct RestoreArguments {
 /// Writes a project's decisions as Markdown.
 fn decisions(args: &ExportArguments, store: &Store, project: i64) -> Result<()> {
     // All of them, even if other agents' files already contain them.
-    let recalled = recall::at_start(store, project, SessionContext::default(), 0, environment::now())?;
+    let recalled = recall::at_start(store, project, SessionContext::default(), environment::now())?;
     let text = session_start::decisions(recalled.pinned.iter().chain(&recalled.decisions));
     if text.is_empty() {
         output::warn("no decision of a person is recorded for this project");

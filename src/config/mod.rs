@@ -289,7 +289,7 @@ mod tests {
         let error = |text: &str| applied(text).map(|_| ()).unwrap_err();
         assert!(error("enabled = true\ninject =").starts_with("line 2: "));
         assert_eq!(error("enabled = 1"), "`enabled` must be true or false, not 1");
-        assert!(error("[context]\nobservations = -1").contains("`context.observations` must be a number from 0 to 200"));
+        assert!(error("[retention]\ntool_uses_days = -1").contains("`retention.tool_uses_days` must be a number of days"));
         assert!(error("context_bytes = 90000").contains("from 500 to 9000"));
         assert!(error("folder = 1").contains("[[folder]]"));
     }

@@ -146,9 +146,3 @@ pub fn language(key: &str, value: &toml::Value) -> Result<String, Wrong> {
     let tag = value.as_str().filter(|tag| is_language(tag));
     tag.map(String::from).ok_or_else(|| wrong(key, "\"auto\", or a tag such as \"de\" or \"pt-BR\"", value))
 }
-
-/// Parses a number from 0 to `most`.
-pub fn up_to(key: &str, value: &toml::Value, most: usize) -> Result<usize, Wrong> {
-    let count = value.as_integer().and_then(|count| usize::try_from(count).ok()).filter(|count| *count <= most);
-    count.ok_or_else(|| wrong(key, &format!("a number from 0 to {most}"), value))
-}

@@ -29,8 +29,6 @@ pub struct Config {
     /// Maximum bytes injected at a prompt and before an edit; 0 turns that injection off.
     pub prompt_bytes: Setting<usize>,
     pub file_bytes: Setting<usize>,
-    /// Maximum observations at a session start (`[context]`); no start has more than 5.
-    pub observations: Setting<usize>,
     pub skip_tools: Setting<Vec<String>>,
     /// Globs of files that are recorded by path only.
     pub ignore: Setting<Vec<String>>,
@@ -86,7 +84,6 @@ impl Config {
             context_bytes: Setting::default(4000),
             prompt_bytes: Setting::default(900),
             file_bytes: Setting::default(700),
-            observations: Setting::default(50),
             skip_tools: Setting::default(SKIP_TOOLS.map(String::from).to_vec()),
             ignore: Setting::default(IGNORE.map(String::from).to_vec()),
             redact: Setting::default(Vec::new()),

@@ -4,8 +4,7 @@
 use super::folders::{Rule, WITHOUT_APPROVAL, Wishes, expanded};
 use super::llm::{check_url, daily_tokens, embedding_provider, provider, stop_seconds, when, without_credentials};
 use super::setting::{
-    Setting, SettingSource, Wrong, boolean, context_bytes, inject, injected_bytes, language, rule_languages, share, strings,
-    text, up_to,
+    Setting, SettingSource, Wrong, boolean, context_bytes, inject, injected_bytes, language, rule_languages, share, strings, text,
 };
 use super::settings::{self, Config};
 use serde_json::{Value, json};
@@ -65,7 +64,6 @@ pub const SETTINGS: &[SettingRow] = &[
     row!("context_bytes", "most bytes at a session start", ANYBODY, context_bytes, context_bytes, |v| json!(v)),
     row!("prompt_bytes", "most bytes at a prompt; 0: none", ANYBODY, prompt_bytes, injected_bytes, |v| json!(v)),
     row!("file_bytes", "most bytes before an edit; 0: none", ANYBODY, file_bytes, injected_bytes, |v| json!(v)),
-    row!("context.observations", "most observations at a session start", FILE, observations, |key, value| up_to(key, value, 200), |v| json!(v)),
     row!("thinking", "keep up to 2 kB of the agent's thinking", FILE, thinking, boolean, |v| json!(v)),
     row!("skip_tools", "tools that are not recorded", FILE_AND_TRUSTED, skip_tools, strings, |v| json!(v)),
     row!("ignore", "globs of files that are recorded by path only", FILE_AND_TRUSTED, ignore, strings, |v| json!(v)),

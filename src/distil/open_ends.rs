@@ -156,6 +156,11 @@ pub fn uncommitted_files(end: &str) -> Vec<&str> {
     files.split('`').skip(1).step_by(2).collect()
 }
 
+/// Whether an open end is a plan that was not carried out.
+pub fn is_plan(end: &str) -> bool {
+    end.starts_with(PLANNED)
+}
+
 /// Returns the user's words in an open end that reports a complaint.
 pub fn complaint(end: &str) -> Option<&str> {
     end.strip_prefix(REPORTED)

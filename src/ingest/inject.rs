@@ -297,19 +297,19 @@ fn recalled(run: &Run, store: &Store, event: &Event, source: StartSource) -> Res
     };
     let home = config.home.as_deref();
     let here = SessionContext { own: Some(scope.session), agent: Some(event.platform), branch, root: root(config, event), home };
-    let mut recalled = recall::at_start(store, scope.project, here, config.observations.value, now)?;
+    let mut recalled = recall::at_start(store, scope.project, here, now)?;
     recalled.last = recalled.last.filter(|last| !is_compacted && Some(last.session.id) != lost_session);
-    for memories in [&mut recalled.pinned, &mut recalled.decisions, &mut recalled.mistakes, &mut recalled.observations] {
+    for memories in [&mut recalled.pinned, &mut recalled.decisions, &mut recalled.mistakes] {
         memories.retain(|memory| !own.shown.contains(&memory.id));
     }
     if source == StartSource::Resume {
         // The session still has in its conversation what came of it.
-        for memories in [&mut recalled.open, &mut recalled.decisions, &mut recalled.observations] {
+        for memories in [&mut recalled.open, &mut recalled.decisions] {
             memories.retain(|memory| memory.session != Some(scope.session));
         }
     }
     let below = match event.cwd.as_deref().filter(|_| !is_compacted) {
-        Some(cwd) => recall::below(store, Path::new(cwd), here, config.observations.value, now)?,
+        Some(cwd) => recall::below(store, Path::new(cwd), here, now)?,
         None => Vec::new(),
     };
     let rest = budget.saturating_sub(own.text.len() + 1) / (below.len() + 1);

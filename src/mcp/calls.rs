@@ -122,11 +122,11 @@ impl CallContext {
         };
         let text = match request.is_none() && files.is_empty() {
             true => {
-                let (most, now) = (self.config.observations.value, environment::now());
-                let below = recall::for_session_above(store, &task, most, now)?;
+                let now = environment::now();
+                let below = recall::for_session_above(store, &task, now)?;
                 let share = CONTEXT_BYTES / (below.len() + 1);
                 let own = match &self.place.row {
-                    Some(_) => for_agent(&recall::for_new_session(store, &task, most, now)?, share),
+                    Some(_) => for_agent(&recall::for_new_session(store, &task, now)?, share),
                     None => ContextBlock::default(),
                 };
                 with_below(own, &below, CONTEXT_BYTES).text

@@ -17,8 +17,6 @@ pub struct Recalled {
     pub on_topic_branch: bool,
     /// A session on another branch is newer than `last`.
     pub others_are_newer: bool,
-    /// Findings and changes of its last unit, most informative first.
-    pub came_of_it: Vec<MemoryRow>,
     /// Files that the last session edited after its last commit.
     pub not_committed: Vec<String>,
     /// Sessions that are active now on the branch or on the same files.
@@ -29,8 +27,6 @@ pub struct Recalled {
     pub decisions: Vec<MemoryRow>,
     /// Notes on all memories of the selection.
     pub annotations: Annotations,
-    /// Observations, most relevant first.
-    pub observations: Vec<MemoryRow>,
     /// Open ends of the branch, newest first.
     pub open: Vec<MemoryRow>,
     /// Checks that failed when they ran last, most frequently run first.
@@ -39,8 +35,6 @@ pub struct Recalled {
     pub mistakes: Vec<MemoryRow>,
     /// Number of memories by people whom the user does not trust, which are left out.
     pub strangers: i64,
-    /// Relevance of units by id, with reasons.
-    pub why: HashMap<i64, (f64, Vec<Why>)>,
     /// A part could not be read, because the database is damaged.
     pub is_damaged: bool,
 }
@@ -150,8 +144,8 @@ pub struct Passage {
 /// Earlier work that a prompt is about.
 #[derive(Clone, Debug, Default)]
 pub struct PromptContext {
-    /// Best first, each with the passages to show: what was tried in vain first.
-    pub units: Vec<RankedUnit>,
+    /// The best unit, with the passage to show.
+    pub unit: Option<RankedUnit>,
     /// Files in which this work ended, most relevant first.
     pub files: Vec<KnownFile>,
     /// The user's wishes about these files, newest first.

@@ -232,7 +232,7 @@ pub fn context(context: &RequestContext, request: Request) -> Result<Value, Prot
             json!({"project": name, "observations": [], "summaries": [], "tokenStats": token_stats(Default::default()), "text": ""}),
         );
     };
-    let recalled = recall::at_start(&store, project, recall::SessionContext::default(), limit, context.now)?;
+    let recalled = recall::at_start(&store, project, recall::SessionContext::default(), context.now)?;
     let given = for_agent(&recalled, context.settings.config.context_bytes.value);
     let observations = store.newest_memories(project, &[MemoryKind::Observation], limit)?;
     let observations: Vec<Value> = observations.iter().map(memory_text::json).collect();

@@ -20,8 +20,7 @@ use anyhow::Result;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-/// Maximum units to describe, and the number of candidates.
-const DESCRIBE: usize = 2;
+/// Number of candidates.
 const AMONG: usize = 5;
 /// Minimum part of a candidate's score that must come from the words or the embedding of the prompt.
 const SAID: f64 = 0.2;
@@ -34,8 +33,6 @@ const COMPARED: usize = 24;
 /// Maximum messages of a unit to read, the newest ones, and the bytes of each.
 const MESSAGES: usize = 24;
 const MESSAGE_BYTES: usize = 4000;
-/// Maximum passages of the best unit, and of another one.
-const PASSAGES: [usize; DESCRIBE] = [2, 1];
 /// Minimum score of a passage, as a share of the unit's best.
 const FITS: f64 = 0.4;
 /// Minimum share of the words of the shorter of two statements, in percent, for them to say the same.
@@ -147,37 +144,25 @@ pub fn at_prompt(store: &Store, scope: &SessionScope, given: &Prompt) -> Result<
         all.push((measured.log_odds() + by_meaning * MEANING, unit));
     }
     all.retain(|(log_odds, _)| *log_odds >= PromptMeasures::ENOUGH);
-    all.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.unit.id.cmp(&a.1.unit.id)));
-    all.truncate(DESCRIBE);
+    let best = all.into_iter().max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.unit.id.cmp(&b.1.unit.id)));
     let mut found = PromptContext { measures, ..PromptContext::default() };
-    if all.is_empty() {
-        return Ok(found);
+    let Some((_, mut unit)) = best else { return Ok(found) };
+    let mut memories = Vec::new();
+    for memory in std::mem::take(&mut unit.memories) {
+        if !memory.kind.is_summary() && !received.contains(&format!("m{}", memory.id)) && is_trusted(store, &memory)? {
+            memories.push(memory);
+        }
     }
-    for (n, (_, mut unit)) in all.into_iter().enumerate() {
-        let mut memories = Vec::new();
-        for memory in std::mem::take(&mut unit.memories) {
-            if !memory.kind.is_summary() && !received.contains(&format!("m{}", memory.id)) && is_trusted(store, &memory)? {
-                memories.push(memory);
-            }
-        }
-        unit.memories = memories;
-        unit.passages = words.best(&unit, PASSAGES[n]);
-        // The name of a second unit alone says too little.
-        if unit.passages.is_empty() && n > 0 {
-            continue;
-        }
-        if n == 0 {
-            found.files = files_of(&unit, &named);
-        }
-        found.units.push(unit);
-    }
-    found.wishes = wishes(store, scope.project, &found, &received)?;
-    found.wishes.retain(|wish| words.speaks_of_subject(&words.in_passage(&wish.title)));
+    unit.memories = memories;
+    mark_stale(store, &query, std::slice::from_mut(&mut unit))?;
+    unit.memories.retain(|memory| !is_gone(memory, &unit.annotations.stale));
+    unit.passages = words.best(&unit).into_iter().collect();
+    found.files = files_of(&unit, &named);
+    found.wishes = wishes(store, scope.project, &found.files, &unit.passages, &received)?;
+    // What an earlier plan said of a file held for that plan.
+    found.wishes.retain(|wish| !wish.is_from_plan() && words.speaks_of_subject(&words.in_passage(&wish.title)));
     found.wishes.truncate(WISHES);
-    mark_stale(store, &query, &mut found.units)?;
-    for unit in &mut found.units {
-        unit.memories.retain(|memory| !is_gone(memory, &unit.annotations.stale));
-    }
+    found.unit = Some(unit);
     Ok(found)
 }
 
@@ -296,15 +281,17 @@ impl PromptWords {
         PromptMeasures { rare: subject / self.rarest, coverage: all / self.total.max(f64::MIN_POSITIVE), names: names as f64 }
     }
 
-    /// The passages of a unit's memories to show, at most `limit`; what was tried in vain on the subject comes first. Messages
-    /// find a unit, but are not shown: an agent may repeat what a page said.
-    fn best(&self, unit: &RankedUnit, limit: usize) -> Vec<Passage> {
+    /// The passage of a unit's memories to show; what was tried in vain on the subject comes first. Messages find a unit, but
+    /// are not shown: an agent may repeat what a page said. Readers wanted half of the best passages, and hardly any second one.
+    fn best(&self, unit: &RankedUnit) -> Option<Passage> {
         let scorer = PassageScorer::new(ScoreWeights::fitted());
         let is_by_meaning = is_found_by_meaning(unit);
         let mut all: Vec<(bool, Passage)> = Vec::new();
         for memory in &unit.memories {
             let is_tried = memory.kind == MemoryKind::Tried;
-            for (n, text) in statements(memory).into_iter().enumerate() {
+            // Of a decision, only the decision: readers did not want what an agent reported of it.
+            let statements = statements(memory).into_iter().take(if memory.kind.is_lasting() { 1 } else { usize::MAX });
+            for (n, text) in statements.enumerate() {
                 let part = if n == 0 { None } else { Some("facts") };
                 let shared = self.in_passage(text);
                 let fit = if self.speaks_of_subject(&shared) || is_by_meaning { shared.subject } else { 0.0 };
@@ -320,19 +307,8 @@ impl PromptWords {
         all.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.fit.total_cmp(&a.1.fit)));
         let is_name =
             |text: &str| [&unit.unit.title, &unit.unit.intent].into_iter().flatten().any(|name| alike(&headline(name), text));
-        let mut best: Vec<Passage> = Vec::new();
-        for (_, passage) in all {
-            let is_known = || best.iter().any(|known| repeats(&known.text, &passage.text));
-            if best.len() < limit
-                && !is_name(&passage.text)
-                && !is_fragment(&passage.text)
-                && !passage.text.trim_end().ends_with('?')
-                && !is_known()
-            {
-                best.push(passage);
-            }
-        }
-        best
+        let says_more = |text: &str| !is_name(text) && !is_fragment(text) && !text.trim_end().ends_with('?');
+        all.into_iter().map(|(_, passage)| passage).find(|passage| says_more(&passage.text))
     }
 }
 
@@ -386,12 +362,15 @@ fn role_of(path: &str, line: &str) -> Option<String> {
 }
 
 /// The user's wishes about the files in which the work ended, newest first, that the session has not received.
-fn wishes(store: &Store, project: i64, found: &PromptContext, received: &HashSet<String>) -> Result<Vec<MemoryRow>> {
-    let files: Vec<String> = found.files.iter().map(|file| file.path.clone()).collect();
-    let is_shown = |id: i64| {
-        let shown = |passage: &Passage| passage.memory == id;
-        received.contains(&format!("m{id}")) || found.units.iter().flat_map(|unit| &unit.passages).any(shown)
-    };
+fn wishes(
+    store: &Store,
+    project: i64,
+    files: &[KnownFile],
+    shown: &[Passage],
+    received: &HashSet<String>,
+) -> Result<Vec<MemoryRow>> {
+    let files: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+    let is_shown = |id: i64| received.contains(&format!("m{id}")) || shown.iter().any(|passage| passage.memory == id);
     let mut wishes = store.newest_settled(project, false, NEWEST, &files)?;
     wishes.retain(|wish| {
         wish.is_about_files && wish.provenance == Provenance::User && wish.kind == MemoryKind::Decision && !is_shown(wish.id)

@@ -129,7 +129,7 @@ mod tests {
     fn a_start_receives_the_last_session_and_not_itself() {
         let (_scratch, store, place) = sessions("recall-start");
         let here = SessionContext { own: Some(place.session), ..SessionContext::default() };
-        let recalled = at_start(&store, place.project, here, 10, 3 * 24 * 60 * MINUTE).unwrap();
+        let recalled = at_start(&store, place.project, here, 3 * 24 * 60 * MINUTE).unwrap();
         let last = recalled.last.unwrap();
         assert_eq!(last.session.agent_session_id, "the-second-session");
         assert_eq!(last.state, SessionStatus::Ended);
@@ -141,10 +141,10 @@ mod tests {
     fn a_first_prompt_receives_the_work_that_it_is_about_and_otherwise_nothing() {
         let (_scratch, store, place) = sessions("recall-prompt");
         let found = at_prompt(&store, &place, &asks(SAME)).unwrap();
-        assert_eq!(found.units[0].unit.agent_session_id, "the-first-session");
+        assert_eq!(found.unit.as_ref().unwrap().unit.agent_session_id, "the-first-session");
         for text in ["thanks", "push", "yes please", "write a poem about the autumn sea"] {
             let found = at_prompt(&store, &place, &asks(text)).unwrap();
-            assert!(found.units.is_empty(), "{text}: {found:?}");
+            assert!(found.unit.is_none(), "{text}: {found:?}");
         }
     }
 
@@ -160,20 +160,20 @@ mod tests {
         let text = "People get thrown out of their account although they came back a moment ago";
         let asked = Prompt { text, embedding: &embedding, branch: &|| None, root: None };
         let found = at_prompt(&store, &place, &asked).unwrap();
-        assert_eq!(found.units[0].unit.agent_session_id, "the-first-session");
-        assert!(!found.units[0].passages.is_empty());
-        assert!(at_prompt(&store, &place, &Prompt { embedding: &|| None, ..asked }).unwrap().units.is_empty());
+        assert_eq!(found.unit.as_ref().unwrap().unit.agent_session_id, "the-first-session");
+        assert!(!found.unit.unwrap().passages.is_empty());
+        assert!(at_prompt(&store, &place, &Prompt { embedding: &|| None, ..asked }).unwrap().unit.is_none());
     }
 
     #[test]
     fn a_unit_that_the_session_has_received_is_not_described_again() {
         for point in [InjectionPoint::Start, InjectionPoint::Prompt] {
             let (_scratch, mut store, place) = sessions(&format!("recall-again-{}", point.name()));
-            let unit = at_prompt(&store, &place, &asks(SAME)).unwrap().units[0].unit.id;
+            let unit = at_prompt(&store, &place, &asks(SAME)).unwrap().unit.unwrap().unit.id;
             let items = [format!("u{unit}")];
             store.record_injection(Injection { session: place.session, point, at: 0, text: "text", items: &items }).unwrap();
             let found = at_prompt(&store, &place, &asks(SAME)).unwrap();
-            assert!(found.units.iter().all(|known| known.unit.id != unit), "{point:?}");
+            assert!(found.unit.is_none_or(|known| known.unit.id != unit), "{point:?}");
         }
     }
 

@@ -159,30 +159,6 @@ pub(super) fn add_passages(request: &str, units: &mut [RankedUnit]) {
     }
 }
 
-/// A unit's memories and relevance.
-pub struct NearUnit {
-    pub unit: i64,
-    pub score: f64,
-    pub why: Vec<Why>,
-    pub relevance: Relevance,
-    /// Active memories only.
-    pub memories: Vec<MemoryRow>,
-}
-
-/// Ranks units like [`ranked`], if only their memories are needed.
-pub(super) fn near_units(store: &Store, query: &RecallQuery, limit: usize) -> Result<Vec<NearUnit>> {
-    let (scored, _) = scored(store, query, &RankWeights::default(), limit)?;
-    let mut memories = store.memories_of_units(&scored.iter().map(|(scored, _)| scored.unit).collect::<Vec<_>>())?;
-    let near = scored.into_iter().map(|(scored, relevance)| NearUnit {
-        unit: scored.unit,
-        score: scored.score,
-        why: reasons(&scored),
-        relevance,
-        memories: memories.extract_if(.., |memory| memory.unit == Some(scored.unit)).collect(),
-    });
-    Ok(near.collect())
-}
-
 /// Units with scores, best first, and their locations.
 type Ranking = (Vec<(Scored, Relevance)>, HashMap<i64, UnitLocation>);
 
@@ -472,15 +448,15 @@ fn units_for_task(store: &Store, task: &CurrentTask) -> Result<Vec<RankedUnit>> 
 }
 
 /// Returns what a new session above its repositories needs from each of them.
-pub fn for_session_above(store: &Store, task: &CurrentTask, observations: usize, now: Millis) -> Result<Vec<Recalled>> {
+pub fn for_session_above(store: &Store, task: &CurrentTask, now: Millis) -> Result<Vec<Recalled>> {
     let here = SessionContext { home: task.home, ..SessionContext::default() };
-    below(store, task.folder, here, observations, now)
+    below(store, task.folder, here, now)
 }
 
-/// Returns the memories for a session that starts in the task's folder, with at most `observations` observations.
-pub fn for_new_session(store: &Store, task: &CurrentTask, observations: usize, now: Millis) -> Result<Recalled> {
+/// Returns the memories for a session that starts in the task's folder.
+pub fn for_new_session(store: &Store, task: &CurrentTask, now: Millis) -> Result<Recalled> {
     let branch = task.branch();
     let root = project::worktree_root(task.folder, task.home);
     let here = SessionContext { own: None, agent: None, branch: branch.as_deref(), root, home: task.home };
-    at_start(store, task.project, here, observations, now)
+    at_start(store, task.project, here, now)
 }

@@ -1,15 +1,15 @@
 //! Selects the context of a session start, and a session's state after compaction or `/clear`.
 
-use super::ranked::{NearUnit, RecallQuery, is_topic, near_units};
-use super::stale::{concepts, is_gone, not_committed, remove_overtaken, stale};
+use super::ranked::is_topic;
+use super::stale::{is_gone, not_committed, remove_overtaken, stale};
 use crate::distil::statements::is_fragment;
 use crate::distil::{commands, open_ends, user_decisions};
 use crate::files;
 use crate::files::{canonical, small_text};
 use crate::model::{
-    Annotations, Author, Check, Failing, Finding, MemoryKind, MemoryRow, Millis, Platform, PromptKind, PromptRow, PromptSource,
+    Annotations, Author, Check, Failing, MemoryKind, MemoryRow, Millis, Platform, PromptKind, PromptRow, PromptSource,
     Provenance, Recalled, SessionOverview, SessionRow, SessionState, SessionStatus, SettledHead, ToolUseRow, Trust, TurnOverview,
-    UnitOutcome, UnitOverview, UnitRow,
+    UnitOverview,
 };
 use crate::project::git::{Repository, state_at};
 use crate::project::worktree_root;
@@ -17,7 +17,7 @@ use crate::prompt_injection::looks_like_prompt_injection;
 use crate::rank::{self, stem, terms};
 use crate::store::candidates::TIMELINE;
 use crate::store::{Store, is_broken};
-use crate::text::{alike, files_named, is_in_project, without_type};
+use crate::text::files_named;
 use anyhow::Result;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -28,8 +28,6 @@ const SESSIONS: usize = 8;
 const OF_BRANCH: usize = 3;
 /// Maximum sessions in a trunk's timeline. A branch with a topic may be older.
 const ON_TRUNK: usize = 60;
-/// Findings that are shown before others.
-const FOUND_OUT: [Finding; 3] = [Finding::Cause, Finding::Limit, Finding::Fix];
 /// Maximum units per session.
 const UNITS: usize = 5;
 /// Maximum sessions that are at work now.
@@ -44,14 +42,6 @@ const MOST_SETTLED: usize = 6;
 const OF_TEAM: usize = 3;
 const NEWEST_OF_TEAM: usize = 200;
 const NEWEST: usize = 60;
-/// Number of units to rank.
-const NEAR: usize = 24;
-/// Maximum findings of the last unit, and of other units, on a branch with a topic. Elsewhere nobody knows what the session is
-/// about: the last unit gets one, other units get none.
-const CAME_OF_IT: usize = 2;
-const FINDINGS: usize = 3;
-/// Minimum relevance of a unit of another branch whose findings are shown, by files and by the branch's name.
-const LIKELY: f64 = 0.8;
 /// Maximum open ends on a branch with a topic, and on a trunk.
 const OPEN: usize = 3;
 const OPEN_ON_TRUNK: usize = 2;
@@ -96,8 +86,8 @@ impl ReadableParts {
     }
 }
 
-/// Gathers memories for a session start, with at most `most` findings.
-pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, now: Millis) -> Result<Recalled> {
+/// Gathers memories for a session start.
+pub fn at_start(store: &Store, project: i64, here: SessionContext, now: Millis) -> Result<Recalled> {
     let parts = ReadableParts::default();
     let limit = if here.branch.is_some_and(rank::is_trunk) { ON_TRUNK } else { TIMELINE };
     let all = parts.read(store.sessions_in_time(project, here.own, limit))?;
@@ -117,14 +107,6 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     active.retain(|session| is_on(session_branch(&session.session), here.branch) || shares_file(session, &not_committed));
     active.truncate(ACTIVE);
 
-    let query = RecallQuery {
-        project,
-        own: here.own,
-        branch: here.branch,
-        files: if on_topic_branch { &not_committed } else { &[] },
-        ..RecallQuery::default()
-    };
-    let near = if on_topic_branch { parts.read(near_units(store, &query, NEAR))? } else { Vec::new() };
     let memory_files = MemoryFileLines::read(here.root, here.home);
     let is_new = |memory: &MemoryRow| !memory_files.say(&memory.title);
     let pinned = parts.read(store.pinned_memories(project, PINNED))?;
@@ -173,50 +155,19 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
     open.retain(|end| open_ends::complaint(&end.title).is_none_or(|said| !rank::subject(said).is_empty()));
     // On a trunk, an older open end is hardly what comes next.
     let since = last.as_ref().map_or(0, |last| last.session.started_at);
-    open.retain(|end| on_topic_branch || end.created_at >= since);
+    // Next steps of an older session of a branch may have been taken.
+    let may_last = |end: &MemoryRow| on_topic_branch && (end.provenance != Provenance::Agent || open_ends::is_plan(&end.title));
+    open.retain(|end| end.created_at >= since || may_last(end));
     open.truncate(if on_topic_branch { OPEN } else { OPEN_ON_TRUNK });
-    let is_finding = |memory: &MemoryRow| {
-        memory.kind.is_finding()
-            && memory.kind != MemoryKind::Open
-            && !memory.pinned
-            && is_new(memory)
-            && !is_fragment(&memory.title)
-            && !last.as_ref().is_some_and(|last| says(last, memory))
-            && (memory.files.is_empty() || memory.files.iter().any(|file| is_in_project(&file.path)))
-    };
-    let (mut came_of_it, mut observations) = (Vec::new(), Vec::new());
-    let found_out = parts.read(concepts(store, project, FOUND_OUT))?;
-    let worked = last.as_ref().and_then(|last| last.units.iter().find(|overview| overview.unit.tool_uses > 0));
-    // On a trunk, what came of finished work hardly helps the next task.
-    let is_on_trunk = here.branch.is_some() && !on_topic_branch;
-    let may_go_on = |unit: &&UnitOverview| !is_on_trunk || unit.unit.outcome != Some(UnitOutcome::Done);
-    if let Some(UnitOverview { unit, .. }) = worked.filter(may_go_on) {
-        came_of_it = parts.read(store.memories_of_unit(unit.session, unit.id))?;
-        came_of_it.retain(|memory| memory.superseded_by.is_none() && is_finding(memory));
-        came_of_it = best_first(came_of_it, &found_out);
-        came_of_it.truncate(most.min(if on_topic_branch { CAME_OF_IT } else { 1 }));
-    }
-    if on_topic_branch {
-        let is_likely = |unit: &&NearUnit| own_units.contains(&unit.unit) || unit.relevance.sum >= LIKELY;
-        for unit in near.iter().filter(is_likely) {
-            let is_shown = |memory: &MemoryRow| came_of_it.iter().any(|known: &MemoryRow| known.id == memory.id);
-            let of_unit = unit.memories.iter().filter(|memory| is_finding(memory) && !is_shown(memory)).cloned().collect();
-            observations.extend(best_first(of_unit, &found_out));
-        }
-        observations.truncate(FINDINGS.min(most));
-    }
-
     let contradicted_by = rank::contradicted(&[&pinned[..], &decisions[..], &of_team[..]].concat());
     let decisions = rank::side_by_side(decisions, &contradicted_by);
     let decisions = rank::with_team(decisions, of_team, &contradicted_by, OF_TEAM);
-    let shown = pinned.iter().chain(&decisions).chain(&came_of_it).chain(&observations);
+    let shown = pinned.iter().chain(&decisions);
     let stale = here.root.map(|root| parts.read(stale(store, project, root, shown))).transpose()?.unwrap_or_default();
     // What a person pinned is theirs to unpin.
     let holds = |memory: &MemoryRow| !is_gone(memory, &stale);
-    let [decisions, came_of_it, observations] =
-        [decisions, came_of_it, observations].map(|memories| memories.into_iter().filter(holds).collect());
+    let decisions = decisions.into_iter().filter(holds).collect();
     let annotations = Annotations { contradicted_by, stale };
-    let why = near.into_iter().map(|past| (past.unit, (past.score, past.why))).collect();
     let is_newer = |last: &SessionOverview| {
         let before = all.iter().take_while(|(id, _)| *id != last.session.id);
         before.filter_map(|(_, branch)| branch.as_deref()).any(|branch| here.branch.is_some_and(|here| here != branch))
@@ -233,18 +184,15 @@ pub fn at_start(store: &Store, project: i64, here: SessionContext, most: usize, 
         branch: here.branch.map(String::from),
         on_topic_branch,
         others_are_newer,
-        came_of_it,
         not_committed,
         active,
         pinned,
         decisions,
         annotations,
-        observations,
         open,
         failing,
         mistakes,
         strangers,
-        why,
         is_damaged,
     })
 }
@@ -275,7 +223,7 @@ fn retain_not_committed(last: Option<&SessionOverview>, files: &mut Vec<String>,
 const BELOW: usize = 3;
 
 /// Gathers memories of the repositories below a folder that is in none: a session that starts there may work in each.
-pub fn below(store: &Store, folder: &Path, here: SessionContext, most: usize, now: Millis) -> Result<Vec<Recalled>> {
+pub fn below(store: &Store, folder: &Path, here: SessionContext, now: Millis) -> Result<Vec<Recalled>> {
     if worktree_root(folder, here.home).is_some() {
         return Ok(Vec::new());
     }
@@ -286,17 +234,10 @@ pub fn below(store: &Store, folder: &Path, here: SessionContext, most: usize, no
         let Ok(inside) = root.strip_prefix(&folder) else { continue };
         let branch = state_at(root, here.home).and_then(|state| state.branch);
         let own = SessionContext { branch: branch.as_deref(), root: Some(root), ..here };
-        let recalled = at_start(store, project.id, own, most, now)?;
+        let recalled = at_start(store, project.id, own, now)?;
         all.push(Recalled { folder: Some(inside.display().to_string()), ..recalled });
     }
     Ok(all)
-}
-
-/// Findings of one unit, the newest first; what was found out is more informative about a file than a change to it.
-fn best_first(mut findings: Vec<MemoryRow>, found_out: &[String]) -> Vec<MemoryRow> {
-    findings.reverse();
-    findings.sort_by_key(|memory| !memory.concepts.iter().any(|concept| found_out.contains(concept)));
-    findings
 }
 
 fn ids(heads: &[SettledHead]) -> Vec<i64> {
@@ -432,19 +373,6 @@ fn repeated_mistakes(store: &Store, heads: &[SettledHead], sessions: &[i64]) -> 
     let fails = |call: &str, tool: &ToolUseRow| tool.content.as_deref().is_some_and(|line| commands::is_call(line, call));
     calls.retain(|(_, call)| failed.iter().filter(|tools| tools.iter().any(|tool| fails(call, tool))).count() >= REPEATED);
     store.memories_by_rows(&calls.into_iter().take(MISTAKES).map(|(id, _)| id).collect::<Vec<_>>())
-}
-
-/// Whether the description of a session already contains a memory: as a commit, as a unit's name, or as what came of it.
-fn says(session: &SessionOverview, memory: &MemoryRow) -> bool {
-    let of_unit = |unit: &UnitRow| {
-        let named = unit.title.as_deref().is_some_and(|title| alike(title, &memory.title));
-        named
-            || unit
-                .commits
-                .iter()
-                .any(|commit| alike(without_type(&commit.subject), &memory.title) || alike(&commit.subject, &memory.title))
-    };
-    session.units.iter().any(|overview| of_unit(&overview.unit))
 }
 
 /// Whether the last unit of a session edited one of the files.

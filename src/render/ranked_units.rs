@@ -118,13 +118,12 @@ fn related_line(ranked: &RankedUnit) -> String {
     format!("- {} {} (u{}{outcome}){changed}", time::day(unit.started_at), block::title_for_agent(unit, 90), unit.id)
 }
 
-/// Writes the block for a prompt: the units that it is about with their passages, the user's wishes about their files, and
-/// these files. Empty without units.
+/// Writes the block for a prompt: the unit that it is about with its best passage, its files, and the user's wishes about
+/// these. Empty without a unit.
 pub fn at_prompt(found: &PromptContext, budget: usize) -> ContextBlock {
     let mut block = Block::within(budget);
     block.push(AT_PROMPT);
-    let mut units = found.units.iter();
-    if !units.next().is_some_and(|first| described(&mut block, first)) {
+    if !found.unit.as_ref().is_some_and(|unit| described(&mut block, unit)) {
         return ContextBlock::default();
     }
     let file = |file: &KnownFile| {
@@ -140,9 +139,6 @@ pub fn at_prompt(found: &PromptContext, budget: usize) -> ContextBlock {
         if block.push(&format!("- {}", settled(wish, &Annotations::default()))) {
             block.tells(wish);
         }
-    }
-    for further in units {
-        described(&mut block, further);
     }
     let Block { text, shown, units, .. } = block;
     ContextBlock {

@@ -124,34 +124,18 @@ fn length(overview: &SessionOverview) -> String {
     format!("{heading}{uses} (s{})", overview.session.id)
 }
 
-/// Maximum characters of an answer.
-const ANSWER: usize = 200;
-/// Minimum words of the rest of an answer.
-const WORDS: usize = 3;
+/// Maximum characters of a question.
+const QUESTION: usize = 200;
 /// Maximum files and commits per unit.
 const FILES: usize = 5;
 const COMMITS: usize = 2;
 
-/// The answer of the last turn, without what the name of its unit says already; of a long one its beginning, and the question
-/// at its end.
-pub(super) fn answer(block: &mut Block, overview: &SessionOverview) {
+/// Adds the question with which the agent's last message ends.
+pub(super) fn question(block: &mut Block, overview: &SessionOverview) {
     let Some(answer) = overview.turns.last().and_then(|turn| turn.answer.as_deref()) else { return };
     let last = answer.trim_end().rsplit(['\n', '.', '!']).next().unwrap_or_default().trim();
-    if last.ends_with(['?', '？']) && answer.len() > ANSWER && last.len() <= ANSWER {
-        block.push(&format!("  the agent asked: {}", quoted(&prose(last), ANSWER)));
-        return;
-    }
-    let text = prose(answer);
-    let title = overview.units.first().and_then(|overview| overview.unit.title.as_deref()).map(prose).unwrap_or_default();
-    let rest = match text.split_once(&title).filter(|_| !title.is_empty()) {
-        Some((_, rest)) => rest.trim_start_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '`' | '"' | '(')),
-        None => &text,
-    };
-    // "Let me design the plan" says nothing, and what begins in parentheses began before.
-    let announces =
-        ["let me ", "now let me ", "now i have ", "i'll ", "("].iter().any(|begin| rest.to_lowercase().starts_with(begin));
-    if rest.split_whitespace().count() >= WORDS && !announces {
-        block.push(&format!("  answered: {}", quoted(rest, ANSWER)));
+    if last.ends_with(['?', '？']) {
+        block.push(&format!("  the agent asked: {}", quoted(&prose(last), QUESTION)));
     }
 }
 
@@ -187,12 +171,10 @@ fn finished(block: &mut Block, overview: &UnitOverview) {
     }
 }
 
-/// Adds a unit's commits, and the parts of its summary that say what to know and what comes next.
+/// Adds the parts of a unit's summary that say what to know and what comes next.
 fn details(block: &mut Block, overview: &UnitOverview) {
-    // With a summary, the commits are among the memories.
-    match &overview.summary {
-        Some(memory) => block.tells(memory),
-        None => committed(block, &overview.unit),
+    if let Some(memory) = &overview.summary {
+        block.tells(memory);
     }
     for (name, section) in [("learned", "learned"), ("failures and notes", "notes"), ("next steps", "next_steps")] {
         if let Some(text) = summary(overview, section) {

@@ -2,7 +2,7 @@
 
 use super::block::{self, Block};
 use super::clean::{self, code, prose, quoted};
-use super::session_log::{answer, brief, committed, earlier_units, gist, heading, last_unit, summary};
+use super::session_log::{brief, committed, earlier_units, gist, heading, last_unit, question, summary};
 use super::style::Style;
 use super::{count, memory_text, time};
 use crate::model::{
@@ -81,9 +81,6 @@ pub fn for_agent(recalled: &Recalled, budget: usize) -> ContextBlock {
     failing(&mut block, recalled);
     block.section("\nFailed in several of the last sessions:", &unlike(&recalled.mistakes), room, mistake);
     block.section("\nDecisions and lessons that hold here:", &unlike(&recalled.decisions), room, settled);
-    block.section("\nFindings and changes:", &unlike(&recalled.observations), room, |memory| {
-        observation(memory, &recalled.annotations)
-    });
     for session in &recalled.active {
         let (heading, gist) = (heading(session, recalled.branch.as_deref(), recalled.agent), gist(session));
         if !gist.is_empty() {
@@ -141,24 +138,9 @@ fn last_session(block: &mut Block, recalled: &Recalled) {
     // On a trunk, the name of finished work is enough.
     let is_brief = !recalled.on_topic_branch && recalled.branch.is_some() && !is_open(last, recalled);
     last_unit(block, last, &recalled.not_committed, is_brief);
-    if !is_brief {
-        for memory in &recalled.came_of_it {
-            if block.push(&format!("  {}", came_of_it(memory, &recalled.annotations))) {
-                block.tells(memory);
-            }
-        }
-        // Notes on a failing check speak against what the agent claimed.
-        let is_noted = last.units.first().is_some_and(|unit| unit.unit.was_left() && summary(unit, "notes").is_some());
-        // What the agent said at the end of finished work is hardly what comes next on a trunk.
-        let is_done = !recalled.on_topic_branch
-            && recalled.branch.is_some()
-            && last.units.first().is_some_and(|unit| unit.unit.outcome == Some(UnitOutcome::Done));
-        if recalled.came_of_it.is_empty() && !is_noted && !is_done || asks(last) {
-            answer(block, last);
-        }
-        if recalled.on_topic_branch {
-            earlier_units(block, last, EARLIER);
-        }
+    question(block, last);
+    if !is_brief && recalled.on_topic_branch {
+        earlier_units(block, last, EARLIER);
     }
     let next_steps = last.units.first().and_then(|unit| summary(unit, "next_steps")).unwrap_or_default();
     let tasks = last.session.tasks.iter();
@@ -259,12 +241,6 @@ pub(super) fn observation(memory: &MemoryRow, annotations: &Annotations) -> Stri
     )
 }
 
-/// `cause: "The key holds the host only" (m7)`
-fn came_of_it(memory: &MemoryRow, annotations: &Annotations) -> String {
-    let word = crate::render::clean::line(memory_text::word(memory), 24);
-    format!("{word}: {} (m{}){}", quoted(&memory.title, 160), memory.id, annotation_text(memory, annotations))
-}
-
 /// One line for the person at a session start: where work stopped, and how much the agent received.
 pub fn for_person(recalled: &Recalled, block: &ContextBlock) -> String {
     let mut parts = Vec::new();
@@ -275,9 +251,7 @@ pub fn for_person(recalled: &Recalled, block: &ContextBlock) -> String {
     }
     let among = |memories: &[MemoryRow]| memories.iter().filter(|memory| block.shown.contains(&memory.id)).count() as i64;
     let decisions = among(&recalled.decisions) + among(&recalled.pinned);
-    let findings = among(&recalled.observations);
     parts.extend((decisions > 0).then(|| count(decisions, "decision or lesson", "decisions and lessons")));
-    parts.extend((findings > 0).then(|| count(findings, "finding", "findings")));
     format!("nmem: {}", if parts.is_empty() { "memories of this project".to_string() } else { parts.join("; ") })
 }
 

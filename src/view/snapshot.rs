@@ -288,7 +288,7 @@ fn next_context(store: &Store, config: &Config, folder: &Path, now: Millis) -> R
     let Some(row) = place.row else { return Ok(None) };
     let home = config.home.as_deref();
     let task = CurrentTask { project: row.id, folder, home, request: None, files: &[], embedding: None, now };
-    let recalled = recall::for_new_session(store, &task, config.observations.value, now)?;
+    let recalled = recall::for_new_session(store, &task, now)?;
     Ok(Some(session_start::for_agent(&recalled, config.context_bytes.value).text).filter(|text| !text.is_empty()))
 }
 

@@ -153,7 +153,7 @@ fn a_broken_config_records_nothing_and_the_next_start_says_so() {
     settings  $WORLD/home/.config/nmem/config.toml
       inject = "all"  config file
       redact = ["("]  config file
-      30 others have their defaults; --settings lists them
+      29 others have their defaults; --settings lists them
 
     recent errors  $WORLD/home/.local/share/nmem/nmem.db-log
       just now  nothing is recorded: $WORLD/home/.config/nmem/config.toml: redact pattern "(": regex parse error: ( ^ error: unclosed group

@@ -163,7 +163,6 @@ fn a_complaint_of_the_next_session_refutes_the_last_one() {
     Last session, 2026-11-20 19:01, 4 min:
     - "The query string was dropped by `Session::restore`, which rebuilt the address without it", asked: "The login still loses the query string after the redirect" (u2)
       changed and not committed: `src/session.rs`
-      answered: "It keeps the whole address now."
     Open ends:
     - 2026-11-20: "Reported last, not confirmed as solved: The login still loses the query string after the redirect" (m3)
     "#);
@@ -190,7 +189,6 @@ fn what_the_user_said_last_is_open_until_it_is_confirmed() {
     Last session, 2026-11-20 09:01, 8 min:
     - "Show the new logo on the start page, in web/index.html" (u1)
       changed and not committed: `web/index.html`
-      change: "I set a cache header for the start page, so that browsers fetch it again" (m2)
     Open ends:
     - 2026-11-20: "Reported last, not confirmed as solved: Still the old one. The favicon is missing, too" (m4)
     "#);

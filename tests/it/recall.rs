@@ -234,19 +234,6 @@ fn what_cant_both_hold_stands_side_by_side_the_newest_first() {
 }
 
 #[test]
-fn a_start_receives_at_most_as_many_observations_as_configured() {
-    let world = World::new();
-    past(&world);
-    world.write("project/.git/HEAD", "ref: refs/heads/fix/umlaut-login\n");
-    let mut session = Session::new(&world, "comment-session");
-    session.ask("Reword the comment above the comparison").edit("src/login.rs").close("Reworded.").end();
-    let count = || world.nmem(&["context", "--json"]).json()["observations"].as_array().unwrap().len();
-    assert!(count() >= 1);
-    world.write("home/.config/nmem/config.toml", "[context]\nobservations = 0\n");
-    assert_eq!(count(), 0);
-}
-
-#[test]
 fn an_unknown_option_is_searched_as_a_word_with_a_note() {
     let world = World::new();
     let mut session = Session::new(&world, "limits");
