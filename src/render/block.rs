@@ -2,7 +2,8 @@
 
 use super::clean::{line, prose, quoted};
 use crate::model::{MemoryRow, TokenStats, UnitRow};
-use crate::text::{alike, headline, is_cjk, is_stop_word, words};
+use crate::text::{alike, cut, headline, is_cjk, is_stop_word, words};
+use std::collections::HashSet;
 
 /// Collects lines up to a byte budget.
 pub(super) struct Block {
@@ -113,12 +114,24 @@ const ASKED: usize = 60;
 /// Returns the name for an agent, in quotation marks, with about `most` characters; the request follows the title.
 pub fn for_agent(unit: &UnitRow, most: usize) -> String {
     match (title(unit), asked(unit)) {
-        (Some(title), Some(asked)) if !alike(&title, &asked) => {
+        (Some(title), Some(asked)) if !repeats(&title, &asked) => {
             format!("{}, asked: {}", quoted(&title, most), quoted(&asked, ASKED))
         }
         (Some(name), _) | (None, Some(name)) => quoted(&name, most),
         (None, None) => "no prompt was recorded".to_string(),
     }
+}
+
+/// Share of a request's words in the title, in percent, from which the request adds nothing.
+const REPEATED: usize = 80;
+
+/// Whether a title says what was asked, as far as the request would be shown.
+fn repeats(title: &str, asked: &str) -> bool {
+    let of_title: HashSet<String> = words(title).map(str::to_lowercase).collect();
+    let lower = cut(asked, ASKED).to_lowercase();
+    let of_asked: Vec<&str> = words(&lower).filter(|word| !is_stop_word(word)).collect();
+    let repeated = of_asked.iter().filter(|word| of_title.contains(**word)).count();
+    alike(title, asked) || repeated > 0 && repeated * 100 >= of_asked.len() * REPEATED
 }
 
 /// Returns the title alone for an agent, with about `most` characters.
@@ -187,6 +200,18 @@ mod tests {
             for at in &chosen {
                 prop_assert!(chosen.contains(&lines[*at].group), "its head");
             }
+        }
+    }
+
+    #[test]
+    fn a_request_whose_words_are_in_the_title_adds_nothing() {
+        for (title, asked, says) in [
+            ("Add impact evaluation with a comparison of scores", "Impact Evaluation", true),
+            ("Messed up branches, check the last change", "I messed up branches, can you check the last change", true),
+            ("Fields with commas are quoted now", "The exporter breaks rows that hold commas", false),
+            ("Add a badge", "", false),
+        ] {
+            assert_eq!(repeats(title, asked), says, "{title}");
         }
     }
 
