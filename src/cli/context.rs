@@ -116,7 +116,7 @@ pub fn run(args: &ContextArguments) -> Result<()> {
             let shown = if args.why { shown(&recalled, &given) } else { Vec::new() };
             let reason = |memory: &&MemoryRow| {
                 let style = output::style();
-                format!("{}  {}", style.strong(&memory_text::id(memory)), style.faint(reason(&recalled, memory)))
+                format!("{}  {}", style.strong(&memory_text::id(memory)), style.faint(part_of_start(&recalled, memory)))
             };
             let lines: Vec<String> = shown.iter().map(reason).collect();
             if lines.is_empty() { Ok(()) } else { output::say(&format!("\n{}", lines.join("\n"))) }
@@ -222,7 +222,7 @@ fn shown<'a>(recalled: &'a Recalled, given: &ContextBlock) -> Vec<&'a MemoryRow>
 }
 
 /// Returns the reason why a start shows a memory: the part of the context that it belongs to.
-fn reason(recalled: &Recalled, memory: &MemoryRow) -> &'static str {
+fn part_of_start(recalled: &Recalled, memory: &MemoryRow) -> &'static str {
     let is_in = |part: &[MemoryRow]| part.iter().any(|one| one.id == memory.id);
     match () {
         () if memory.pinned => "pinned",
@@ -240,7 +240,7 @@ fn json(project: Option<&str>, recalled: &Recalled, given: &ContextBlock) -> Val
         json!({
             "id": memory_text::id(memory), "kind": memory.kind, "type": memory.kind_type, "title": memory.title,
             "session": memory.agent_session_id, "unit": memory.unit.map(|unit| format!("u{unit}")),
-            "score": null, "why": [reason(recalled, memory)],
+            "score": null, "why": [part_of_start(recalled, memory)],
         })
     };
     let of = |kind: MemoryKind| -> Vec<Value> { shown.iter().filter(|m| m.kind == kind).map(|m| memory_text::json(m)).collect() };

@@ -87,7 +87,7 @@ fn a_command_that_works_is_one_lesson_in_all_sessions() {
 }
 
 #[test]
-fn a_call_that_failed_in_two_sessions_is_told_at_the_next_start() {
+fn a_start_names_a_call_that_failed_in_two_sessions_and_what_works() {
     let world = World::new();
     let lesson = "`bun run test` works, not `rtk bun run test`";
     let started = |name: &str, at: i64, call: &str| {
@@ -100,9 +100,11 @@ fn a_call_that_failed_in_two_sessions_is_told_at_the_next_start() {
         start
     };
     started("first", 0, "rtk bun run test 2>&1 | tail");
-    let once = started("second", 100, "rtk bun run test --watch");
+    let once = started("second", 100, "rtk bun run test:unit");
     assert!(!once.contains(lesson), "one slip is no habit: {once}");
-    let twice = started("third", 200, "rtk bun run test:unit");
+    let other = started("third", 200, "rtk bun run test --watch");
+    assert!(!other.contains(lesson), "`test:unit` is another call: {other}");
+    let twice = started("fourth", 300, "rtk bun run test");
     assert!(twice.contains(&format!("Failed in several of the last sessions:\n- \"{lesson}\" (m1)")), "{twice}");
 }
 

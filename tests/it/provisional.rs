@@ -195,7 +195,7 @@ fn what_the_user_said_last_is_open_until_it_is_confirmed() {
 }
 
 #[test]
-fn what_says_nothing_by_itself_is_not_told() {
+fn what_says_nothing_by_itself_is_not_given() {
     let world = World::new();
     session(&world, "points-back")
         .ask("Show the new logo on the start page, in web/index.html")
@@ -205,11 +205,11 @@ fn what_says_nothing_by_itself_is_not_told() {
         .edit("web/index.html")
         .close("Now I have the whole picture of it. Let me think about what to do.")
         .end();
-    let told = views(&world);
-    let (stored, given) = told.split_once("--- given").unwrap();
-    assert!(stored.contains("Reported last, not confirmed as solved: Again, this is not correct"), "{told}");
-    assert!(given.contains("Show the new logo"), "{told}");
-    assert!(!given.contains("Again, this is not") && !given.contains("whole picture"), "{told}");
+    let all = views(&world);
+    let (stored, given) = all.split_once("--- given").unwrap();
+    assert!(stored.contains("Reported last, not confirmed as solved: Again, this is not correct"), "{all}");
+    assert!(given.contains("Show the new logo"), "{all}");
+    assert!(!given.contains("Again, this is not") && !given.contains("whole picture"), "{all}");
 }
 
 #[test]
@@ -436,6 +436,28 @@ fn a_next_step_is_given_until_later_work_takes_it_up() {
     [exit 0]
     ");
     assert!(world.sql("SELECT content ->> '$.ended' FROM memories WHERE kind = 'open'").starts_with('u'));
+}
+
+#[test]
+fn next_steps_of_an_older_session_of_a_branch_are_not_given() {
+    let world = World::new();
+    world.write("project/.git/HEAD", "ref: refs/heads/fix/importer\n");
+    session(&world, "leaves-a-step")
+        .ask("Write the importer in src/import.rs")
+        .edit("src/import.rs")
+        .close(
+            "The importer reads CSV files with a header.\n\n## Next steps\n\n- a report of the skipped rows for the accountant",
+        )
+        .end();
+    let step = "report of the skipped rows";
+    let given = || world.nmem(&["context"]).stdout;
+    assert!(given().contains(step), "{}", given());
+    let mut next = Session::new(&world, "does-something-else");
+    next.at += 600 * MINUTE;
+    next.starts("startup");
+    next.ask("Describe the importer in README.md").edit("README.md").close("The README describes the importer.").end();
+    assert!(given().contains("README.md") && !given().contains(step), "{}", given());
+    assert!(world.nmem(&["units", "--open"]).stdout.contains(step), "it stays open");
 }
 
 #[test]
